@@ -5004,7 +5004,7 @@ enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
 /* True if the numbers of a row are so large or small that its float sums cannot be trusted: squares
  * or the mean have overflowed, or squares are so small that they have lost bits (rstd is 2^50 or
- * more). */
+ * more). mean - mean is NaN, and no comparison true, if the mean is infinite or NaN. */
 static inline bool tfn__is_far(float mean, float rstd)
 {
     const float most = (float)1125899906842624.0;
@@ -5090,7 +5090,7 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     float sum = 0;
-    float rest = 0;                     /* of the mean that sum has lost by rounding */
+    float rest = 0;                     /* sum of x - mean: corrects the rounding of the mean */
     float square = 0;
     for (ptrdiff_t i = 0; i < n; i++) sum += x[i] * scale;
     *mean = 0;
@@ -5109,8 +5109,8 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
     }
 }
 
-/* tfn__spread of section norms for such a row: the root to which eps is added or with which it is
- * compared. */
+/* Returns the root to which eps is added or with which it is compared, as tfn__spread of section
+ * norms, which calls this function for rows far from 1. */
 static float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n)
 {
     const float scale = tfn__far_scale(x, n);
@@ -5118,8 +5118,8 @@ static float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n
     return TFN__SQRT(tfn__far_square(p, x, n, scale, &mean)) / scale;
 }
 
-/* Returns rstd, the factor of x - mean, over a row of n features, and in *mean their mean, or 0 for
- * kinds that do not center. */
+/* Returns rstd, the factor of x - mean, of a row of n features. *mean is their mean, or 0 for kinds
+ * that do not center. CENTER has a constant factor. */
 static float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
 {
     const float scale = tfn__far_scale(x, n);
@@ -5141,6 +5141,8 @@ static float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, 
     }
 }
 
+/* -- parts of the backward that section norms shares ------------------------------------------- */
+
 /* Return the form of this norm (TFN__GAIN_AS_IS ..., TFN__SHIFT_NONE ...). With detach_mean (Xu et
  * al. 2019) the mean counts as a constant, so it has no gradient. */
 static int tfn__gain_form(const tfn_norm_args *p)
@@ -5157,7 +5159,7 @@ static int tfn__shift_form(const tfn_norm_args *p)
     return TFN__SHIFT_NONE;
 }
 
-/* dx = rstd * g for the features that do not enter rstd: they are only scaled by it. */
+/* dx = rstd * g for the features that do not enter rstd (pRMSNorm): they are only scaled by it. */
 static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 {
     const float unit = p->offset ? (float)1 : (float)0;
@@ -5170,8 +5172,8 @@ static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
     }
 }
 
-/* Starts the gradients of parameters, which are chains over the rows: at 0, or at the present
- * gradient if `add`. */
+/* Sets dx to 0, unless `add`: then the caller's sums continue from its present values. A chain is a
+ * sum in the order of the rows. */
 static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
 {
     if (!dx || add) return;
@@ -5183,7 +5185,8 @@ static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
  * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For
  * tanh, erf, exp and sums of whole rows it calls the kernels. */
 
-/* Values or columns in a block. It is a multiple of 16, so that every block begins in lane 0. */
+/* The number of values or columns in a block. It is a multiple of 16, so that every block begins in
+ * lane 0 of sums that have 16 lanes. */
 #define TFN__BLOCK 64
 
 /* Returns element c of a gain, or 1 if it is NULL. DyT's alpha may be NULL, too. */
@@ -5192,6 +5195,7 @@ static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
     if (!gain) return 1;
     return gain[c];
 }
+
 /* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
  * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. There are no statistics: f,
  * which is odd and saturates, replaces the division by them. */
@@ -5258,8 +5262,8 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     }
 }
 
-/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent is at least -42. Below that the result counts as 0
- * anyway, and exp could be denormal. */
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent is limited to -42, because exp of less could be
+ * denormal. The caller counts such small derivatives as 0. */
 static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
                                 ptrdiff_t n)
 {
@@ -5331,7 +5335,7 @@ TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p
         }
 }
 
-/* dalpha = sum(g*x), dshift = sum(g): each row is summed in lanes, and the rows are a chain.
+/* dalpha = sum(g*x), dshift = sum(g): each row is summed in 16 lanes, and then added to a chain.
  * dgain = sum(dy*f) and dbias = sum(dy), chains over the rows. */
 TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
@@ -5398,8 +5402,9 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 }
 
 #if TFN__TRAINS
-/* For row r, with g = (t*alpha + gain)*dy: *mean = mean(g*n), *dz = (1 - t^2) sum(dy*alpha*n). */
-static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
+/* For row r, with g = (t*alpha + gain)*dy: *mean_gn = mean(g*n), and the gradient of z is
+ * *dz = (1 - t^2) sum(dy*alpha*n). */
+static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean_gn, float *dz)
 {
     const float *x = p->x + r*p->cols;
     const float *dy = p->dy + r*p->cols;
@@ -5412,7 +5417,7 @@ static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, flo
         sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
         sum_an[c % 16] += p->alpha[c] * d;
     }
-    *mean = tfn__take_lanes(sum_gn) / (float)p->cols;
+    *mean_gn = tfn__take_lanes(sum_gn) / (float)p->cols;
     *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
 }
 
@@ -5426,12 +5431,12 @@ TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
         const float t = p->stats[2*r];
         const float rstd = p->stats[2*r + 1];
         float *dx = p->dx + r*p->cols;
-        float mean;
+        float mean_gn;
         float dz;
-        tfn__seed_sums(p, r, &mean, &dz);
+        tfn__seed_sums(p, r, &mean_gn, &dz);
         for (ptrdiff_t c = 0; c < p->cols; c++) {
             const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
-            float d = rstd * (g - x[c]*rstd * mean) + dz * p->direction[c];
+            float d = rstd * (g - x[c]*rstd * mean_gn) + dz * p->direction[c];
             if (p->add) d = dx[c] + d;
             dx[c] = d;
         }
@@ -5449,9 +5454,9 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
         const float *dy = p->dy + r*p->cols;
         const float t = p->stats[2*r];
         const float rstd = p->stats[2*r + 1];
-        float mean;
+        float mean_gn;
         float dz;
-        tfn__seed_sums(p, r, &mean, &dz);
+        tfn__seed_sums(p, r, &mean_gn, &dz);
         for (ptrdiff_t c = 0; c < p->cols; c++) {
             const float v = dy[c] * (x[c] * rstd);
             if (p->dgain) p->dgain[c] += v;
@@ -5472,10 +5477,10 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
  * The code works on a block of columns at a time. The statistics of a block take a few KiB of
  * stack, while the rows stream through. Each sum is a chain over the rows. */
 
-/* A block of columns in work. Arrays have one element per column. */
+/* The block of columns that is computed. Arrays have one element per column. */
 typedef struct tfn__columns {
-    ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
-    ptrdiff_t n;
+    ptrdiff_t at;                        /* the block is columns at ... at + width - 1 */
+    ptrdiff_t width;
     ptrdiff_t count;                     /* rows without padding; 0: use running statistics */
     float gain[TFN__BLOCK];
     float mean[TFN__BLOCK];
@@ -5489,16 +5494,16 @@ typedef struct tfn__columns {
     float b[TFN__BLOCK];
 } tfn__columns;
 
-/* Return the number of rows without padding, in sentence b and in the whole batch. */
-static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
+/* Return the number of rows without padding, in sentence s and in the whole batch. */
+static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t s)
 {
     if (!p->lengths) return p->time;
-    return tfn__min(tfn__max(p->lengths[b], 0), p->time);
+    return tfn__min(tfn__max(p->lengths[s], 0), p->time);
 }
 static ptrdiff_t tfn__counted(const tfn_columns_args *p)
 {
     ptrdiff_t n = 0;
-    for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
+    for (ptrdiff_t s = 0; s < p->batch; s++) n += tfn__counted_in(p, s);
     return n;
 }
 
@@ -5514,26 +5519,26 @@ static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdi
                                ptrdiff_t end)
 {
     b->at = at;
-    b->n = tfn__min(end - at, TFN__BLOCK);
+    b->width = tfn__min(end - at, TFN__BLOCK);
     b->count = 0;
     if (p->training) b->count = tfn__counted(p);
-    for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
+    for (ptrdiff_t c = 0; c < b->width; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
 }
 
 /* y = the mean of (x - mean)^2 over the rows without padding, or of x if mean is NULL. */
 static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
                              const tfn__columns *b)
 {
-    for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
+    for (ptrdiff_t c = 0; c < b->width; c++) y[c] = 0;
     for (ptrdiff_t s = 0; s < p->batch; s++) {
         const float *x = p->x + s*p->time*p->cols + b->at;
         for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
-            for (ptrdiff_t c = 0; c < b->n; c++) {
+            for (ptrdiff_t c = 0; c < b->width; c++) {
                 if (mean) y[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
                 else y[c] += x[c];
             }
     }
-    for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
+    for (ptrdiff_t c = 0; c < b->width; c++) y[c] /= (float)b->count;
 }
 
 /* Returns a running statistic, or 0 if it is below TFN__LEAST. Otherwise the statistic of a column
@@ -5546,7 +5551,8 @@ static float tfn__running(float x)
 
 /* Computes the next running statistics. BatchNorm: the mean, and the variance with 1/(T-1) for T
  * rows. PowerNorm: during warm-up the mean of squares is averaged over all batches, and then moved
- * once more, as in the authors' code. PowerNorm's nu is updated by the backward. */
+ * once more, as in the authors' code. The backward updates PowerNorm's nu. The moving averages keep
+ * 0.9 of the old value. */
 static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
@@ -5555,7 +5561,7 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     float *next = p->next + b->at;
     float t = 1;
     if (p->step > 1) t = (float)p->step;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         float x = first[c];
         float z = second[c];
         if (b->count > 0 && p->kind == TFN_NORM_POWER) {
@@ -5579,14 +5585,14 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
     const float *mean = p->running + b->at;
     const float *square = mean + p->cols;
     if (power) square = p->running + b->at;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         b->mean[c] = 0;
         if (!power && !b->count) b->mean[c] = mean[c];
         b->square[c] = square[c];
     }
     if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
     if (b->count) tfn__column_mean(b->square, b->mean, p, b);
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
         b->rstd[c] = tfn__factor_or_nan(b->rstd[c]);
         b->scale[c] = b->rstd[c];
@@ -5597,11 +5603,11 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 
 /* Saves for the backward: first the mean, or for PowerNorm, which has no mean, the scale of n; then
  * the batch's own factor. */
-static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
+static void tfn__columns_save(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = b->mean;
     if (p->kind == TFN_NORM_POWER) first = b->scale;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         p->stats[b->at + c] = first[c];
         p->stats[p->cols + b->at + c] = b->rstd[c];
     }
@@ -5614,21 +5620,21 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
 {
     const ptrdiff_t end = first + count;
     tfn__columns b;
-    for (ptrdiff_t at = first; at < end; at += b.n) {
+    for (ptrdiff_t at = first; at < end; at += b.width) {
         float bias[TFN__BLOCK];
         tfn__columns_begin(p, &b, at, end);
         tfn__columns_moments(p, &b);
         if (p->training) tfn__columns_next(p, &b);
-        if (p->training) tfn__columns_keep(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
+        if (p->training) tfn__columns_save(p, &b);
+        for (ptrdiff_t c = 0; c < b.width; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
         for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
             const float *x = p->x + r*p->cols + at;
             float *y = p->y + r*p->cols + at;
             if (p->skip && !tfn__row_counts(p, r)) {
-                tfn__start_chains(y, b.n, false);
+                tfn__start_chains(y, b.width, false);
                 continue;
             }
-            for (ptrdiff_t c = 0; c < b.n; c++)
+            for (ptrdiff_t c = 0; c < b.width; c++)
                 y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
         }
     }
@@ -5636,7 +5642,7 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
 
 #if TFN__TRAINS
 /* Restores the statistics that the forward used: from stats, or outside training from running. */
-static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
+static void tfn__columns_restore(const tfn_columns_args *p, tfn__columns *b)
 {
     const float *first = tfn__at(p->stats, b->at);
     const float *rstd = tfn__at(first, p->cols);
@@ -5644,7 +5650,7 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
         tfn__columns_moments(p, b);
         return;
     }
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         b->rstd[c] = rstd[c];
         if (p->kind == TFN_NORM_POWER) {
             b->mean[c] = 0;
@@ -5657,18 +5663,18 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 }
 
 /* Sums dy and dy*n over all rows, which are the gradients of bias and gain. Also sums h*n over the
- * rows without padding, with PowerNorm's a and b, by which nu grows. */
+ * rows without padding. Only PowerNorm uses that sum, for nu; its a and b are already set. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
 {
-    tfn__start_chains(b->dy, b->n, false);
-    tfn__start_chains(b->dyn, b->n, false);
-    tfn__start_chains(b->hn, b->n, false);
+    tfn__start_chains(b->dy, b->width, false);
+    tfn__start_chains(b->dyn, b->width, false);
+    tfn__start_chains(b->hn, b->width, false);
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
         const float *x = p->x + r*p->cols + b->at;
         const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
         if (p->skip && !counts) continue;
-        for (ptrdiff_t c = 0; c < b->n; c++) {
+        for (ptrdiff_t c = 0; c < b->width; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float g = dy[c] * b->gain[c];
             b->dy[c] += dy[c];
@@ -5688,10 +5694,10 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
         const bool counts = tfn__row_counts(p, r);
         float *dx = p->dx + r*p->cols + b->at;
         if (p->skip && !counts) {
-            tfn__start_chains(dx, b->n, p->add);
+            tfn__start_chains(dx, b->width, p->add);
             continue;
         }
-        for (ptrdiff_t c = 0; c < b->n; c++) {
+        for (ptrdiff_t c = 0; c < b->width; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float before = p->add ? dx[c] : 0;
             float h = dy[c] * b->gain[c];
@@ -5702,26 +5708,26 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
 }
 
 /* Adds a block's sums to the gradient of the gain or the bias, which may be NULL. */
-static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
+static void tfn__columns_add(float *dgain, const float *sum, const tfn__columns *b, bool add)
 {
     if (!dgain) return;
-    tfn__start_chains(dgain + b->at, b->n, add);
-    for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
+    tfn__start_chains(dgain + b->at, b->width, add);
+    for (ptrdiff_t c = 0; c < b->width; c++) dgain[b->at + c] += sum[c];
 }
 
-/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, summed over all rows because all were normalized.
- * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows without
- * padding. */
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, where T counts the rows without padding. The sums are
+ * over all rows, because padding was normalized, too. PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu
+ * grows by the mean of h*n over the rows without padding. */
 TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const bool power = p->kind == TFN_NORM_POWER && p->training;
     const ptrdiff_t end = first + count;
     tfn__columns b;
-    for (ptrdiff_t at = first; at < end; at += b.n) {
+    for (ptrdiff_t at = first; at < end; at += b.width) {
         const float *nu = p->running + p->cols + at;
         tfn__columns_begin(p, &b, at, end);
-        tfn__columns_again(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) {
+        tfn__columns_restore(p, &b);
+        for (ptrdiff_t c = 0; c < b.width; c++) {
             b.a[c] = 0;
             b.b[c] = 0;
             if (power) b.b[c] = (float)0.1 * nu[c];
@@ -5729,7 +5735,7 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
         tfn__columns_sums(p, &b);
 
         /* PowerNorm's next nu, or BatchNorm's a and b */
-        for (ptrdiff_t c = 0; c < b.n; c++) {
+        for (ptrdiff_t c = 0; c < b.width; c++) {
             if (power) {
                 p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
             } else if (b.count > 0) {
@@ -5737,8 +5743,8 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
                 b.b[c] = b.gain[c] * b.dyn[c] / (float)b.count;
             }
         }
-        tfn__columns_chain(p->dgain, b.dyn, &b, p->add_gain);
-        tfn__columns_chain(p->dbias, b.dy, &b, p->add_bias);
+        tfn__columns_add(p->dgain, b.dyn, &b, p->add_gain);
+        tfn__columns_add(p->dbias, b.dy, &b, p->add_bias);
         if (p->dx) tfn__columns_gradient(p, &b);
     }
 }
@@ -10433,17 +10439,21 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 #if TFN__PACKS
-/* One instance per instruction set: the header includes itself and skips everything except the
- * body. With gcc all instances use the parts of -O3 that vectorize the loops over a block's inputs;
- * the other loops are written with vectors. There are two sets with VNNI, 256 bits in AVX encoding
- * and 512 bits, because a processor may have either without the other. */
+/* One instance per instruction set: the header includes itself (TFNORM_FILE), and TFN__QUANT_BODY
+ * makes it skip everything except the body. TFN__QUSE_... selects the set; without it the instance
+ * is plain C. The TFN__BUILD_... conditions name float sets, because an integer set is built with
+ * the float set of its width (see ground). NEON and WASM are built with plain C, because they need
+ * no options of the compiler. There are two sets with VNNI, 256 bits in AVX encoding and 512 bits,
+ * because a processor may have either without the other.
+ * gcc gets the parts of -O3 that vectorize the loops over a block's inputs. The body's other loops
+ * are written with vector types. */
 #undef TFN__IMPLEMENTING
 #define TFN__QUANT_BODY
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #pragma GCC push_options
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops", "tree-vectorize")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
-#define TFN__QTUNED
+#define TFN__QTUNED                /* pop these options at the end */
 #endif
 #ifdef TFN__BUILD_PLAIN
 #include TFNORM_FILE
@@ -10534,6 +10544,7 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
 #endif
 #undef TFN__QUANT_BODY
 #define TFN__IMPLEMENTING
+/* macros of blocks.h that no later part needs */
 #undef TFN__UNROLL
 #undef TFN__FETCH_FAR
 #endif
@@ -19753,7 +19764,7 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 /* -- groups of parameters -------------------------------------------------------------------- */
 
 /* A group is a pattern for names of parameters with options for those that match: rate, decay,
- * frozen, LoRA. The builder finds the group of a parameter when it creates it (tfn__join_group),
+ * frozen, LoRA. The builder finds the group of a parameter when it creates it (tfn__assign_group),
  * and gives trained parameters a place in a flat vector of their own. Then
  *   the tape     computes no gradient of a frozen parameter, nor gradients that only it needs
  *                (tfn__mark_learns)
@@ -20072,8 +20083,7 @@ static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
 
-/* The place of a tensor or sub-layer. tfn__join_at makes a tfn_place of it for a topology's rule.
- */
+/* The place of a tensor or sub-layer. tfn__join_at turns it into a tfn_place for a topology. */
 typedef struct tfn__spot {
     int16_t layer;                       /* from 0, or TFN__NO_LAYER */
     uint8_t stack;                       /* TFN__NO_STACK: shared by the stacks, or at the model's
@@ -20182,6 +20192,9 @@ static bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
+static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
+static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
+
 /* Returns the size of a weight in its region, in floats. The bytes of a packed weight are counted
  * in floats, too. */
 static int64_t tfn__weight_floats(const tfn__weight *w)
@@ -20190,8 +20203,6 @@ static int64_t tfn__weight_floats(const tfn__weight *w)
     if (TFN__PACKS && p.type) return (int64_t)(tfn__packed_bytes(&p) / sizeof(float));
     return (int64_t)w->rows * w->cols;
 }
-static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
-static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
 /* Properties of a join. */
 static bool tfn__gates(const tfn_join *j)         { return TFN__ALL && j->gate; }
@@ -20213,8 +20224,8 @@ static bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
     return TFN__ALL && j->head_scale == where;
 }
 
-/* True if the norm has this flag. Never ask for GAIN or BIAS, which plain builds have, too: there
- * the answer is always no. */
+/* True if the norm has this flag, and never in plain builds. So do not ask for GAIN or BIAS, which
+ * plain builds do have. */
 static bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
@@ -20316,7 +20327,8 @@ static bool tfn__reads_source(const tfn_model_desc *d, tfn__spot at)
     return at.stack == TFN__IN_ENCODER && tfn__is_pair(d);
 }
 
-/* Each stack has its own topology and its own norm. */
+/* Each stack has its own topology and its own norm. A spot of the whole model has those of
+ * d->topology. */
 static const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
 {
     return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
@@ -20330,8 +20342,8 @@ static const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot
     return tfn__norm_row(d, tfn__in_decoder(at));
 }
 
-/* True if the stack's row has this flag. Plain rows have a final norm and an embedding norm; ask
- * for other flags with tfn__has. */
+/* True if the stack's row has this flag. tfn__has is constant false in plain builds, so ask with
+ * tfn__has_plain for the two flags that plain rows may have: final norm and embedding norm. */
 static bool tfn__has_plain(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
 {
     return (tfn__row(d, at)->flags & flag) != 0;
@@ -20408,8 +20420,8 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-/* The group of weights that match no group of a model with LoRA. They are frozen, and have no
- * options. */
+/* The group number of weights in a model with LoRA that match none of its groups. They are frozen,
+ * and have no options. */
 enum { TFN__BASE = -2 };
 
 /* Returns the weight's group, TFN__BASE, or -1 if it has none. Always -1 in a build without
@@ -20452,7 +20464,7 @@ static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 }
 
 /* Returns the offset of a weight's gradient and moments in their flat vectors, or a number below 0
- * if it has none. */
+ * if it has none: see tfn__assign_group. */
 static int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
 
 /* Returns a weight, or NULL. A linear search is enough: a model has some hundred weights, and looks
@@ -20500,7 +20512,7 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 
 /* Sets the group, and the place in the flat vector of trained weights. Places are counted in lines
  * of 16 floats (one cache line), so that 32 bits reach 2^35 floats. */
-static void tfn__join_group(tfn__builder *b, tfn__weight *w)
+static void tfn__assign_group(tfn__builder *b, tfn__weight *w)
 {
     w->line = -1;
     w->group = (int8_t)tfn__group_of(b, w);
@@ -20514,9 +20526,10 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
-/* Appends a weight to the flat vector, or to the buffers if it is state. Each begins at a multiple
- * of 16 floats, a cache line. `initial` is its first value unless the init rule draws it. The row
- * in the table is taken from the end of the tape's block. */
+/* Appends a weight to the flat vector, or to the buffers if it is state. Returns NULL if
+ * the table is complete or full. Each weight begins at a multiple of 16 floats, a cache line.
+ * `initial` is its first value unless the init rule draws it. The row in the table is taken from
+ * the end of the tape's block. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
@@ -20539,7 +20552,7 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     w->kind = (uint8_t)kind;
     w->initial = initial;
     *floats += tfn__padded(tfn__weight_floats(w));
-    tfn__join_group(b, w);
+    tfn__assign_group(b, w);
     return w;
 }
 
@@ -20623,7 +20636,7 @@ static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
     id = TFN__PROFILE + 2 * tfn__weight_index(b, at, TFN__PART_SKIP, kind);
-    if (id < TFN__PROFILE) return;      /* never: an earlier tape, of evaluation, made the scale */
+    if (id < TFN__PROFILE) return;      /* cannot happen: a tape of evaluation made the scale */
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
@@ -20660,26 +20673,27 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
-static bool tfn__in_attention(int part)
+static bool tfn__is_attention_map(int part)
 {
     return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V
         || part == TFN__PART_O;
 }
 
-/* True if the linear map of this part has a bias. */
+/* True if the linear map of this part has a bias. OFF and OUTPUT of attention_bias hold whatever
+ * other maps have. QKV and ALL add biases where other maps have none. */
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
     if (TFN__ALL && part == TFN__PART_PROJECT_OUT) return false;
     if (TFN__ALL && part == TFN__PART_PROJECT_IN) return d->map_last && !d->no_bias;
-    if (TFN__ALL && tfn__in_attention(part)) {
+    if (TFN__ALL && tfn__is_attention_map(part)) {
         if (d->attention_bias == TFN_ATTENTION_BIAS_OFF) return false;
         if (d->attention_bias == TFN_ATTENTION_BIAS_OUTPUT) return part == TFN__PART_O;
     }
     if (!d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS)) return true;
     if (!TFN__ALL || d->attention_bias == TFN_ATTENTION_BIAS_NONE) return false;
     if (part == TFN__PART_O) return d->attention_bias == TFN_ATTENTION_BIAS_ALL;
-    return tfn__in_attention(part);
+    return tfn__is_attention_map(part);
 }
 
 /* True if a later sub-layer of the layer reads the same input as this one, the first. */
@@ -20693,8 +20707,8 @@ static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* Returns the first matrix that reads a norm of a sub-layer, or -1 if others than matrices may read
- * the norm. */
+/* Returns the first matrix that reads a norm of a sub-layer, or -1 if something other than
+ * matrices may read it. */
 static int tfn__reader_of_norm(tfn__spot at, int norm)
 {
     switch (norm) {
@@ -20772,7 +20786,7 @@ static bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
 }
 
 /* N(a x + p) = N(x + p/a) with eps/a^2, if the norm divides by a root and a > 0 is neither tiny nor
- * huge. Nothing else may read p or add to the sum. */
+ * huge, so that eps/a^2 stays a normal float. Nothing else may read p or add to the sum. */
 static bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -20820,9 +20834,9 @@ static tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
 static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__spot before = tfn__spot_before(d, at);
-    const bool begins = before.layer != at.layer;                    /* of a layer: x is x_0 */
+    const bool begins = before.layer != at.layer;      /* the first sub-layer: x is x_0 */
     const tfn_join j = tfn__join_at(d, at);
-    const bool later = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
+    const bool reads_x0 = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
     tfn_join last;
     if (j.skip.kind != TFN_SCALE_PROFILED && j.skip.kind != TFN_SCALE_FOLDED) return false;
     if (!(tfn__norm_rule_of(d, at)->flags & TFN_FLAG_GAIN) || j.norm_in) return false;
@@ -20830,7 +20844,8 @@ static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
     if (j.source == TFN_SOURCE_FIRST) return false;
     if (j.shifts && !tfn__folds_input(d, at)) return false;
     if (!d->folded && tfn__has(d, at, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
-    if (!begins && later) return false;
+    /* in a later sub-layer, x_0 is another stream than x */
+    if (!begins && reads_x0) return false;
 
     /* there is a norm before it, and nothing else reads its output */
     if (before.layer < 0) return false;
@@ -20894,7 +20909,9 @@ static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
     return true;
 }
 
-/* True if all streams can be centred, so that LayerNorm becomes RMSNorm (Jiang 2023). */
+/* True if all streams can be centred, so that LayerNorm becomes RMSNorm (Jiang 2023). The
+ * stream's first terms must be parameters that only the stream reads: a table that is also the
+ * output matrix cannot be centred, nor can sinusoids. */
 static bool tfn__centred(const tfn_model_desc *d)
 {
     if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;
@@ -38457,9 +38474,9 @@ TFN__SMALL_END
 #endif
 /* >> fields */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
-/* Options are texts under their names in __metadata__. An enumerator is saved by the name of its
- * row, so that a file keeps its meaning when a later version adds rows. Files of format 1 (version
- * 0.1) have numbers. */
+/* A checkpoint has the options as texts under their names in __metadata__. An enumerator is
+ * saved by the name of its row, so that a file keeps its meaning when a later version adds rows.
+ * Files of format 1 (version 0.1) have numbers instead of names. */
 enum {
     TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
     TFN__FIELD_CHOICE,                  /* an enumerator, by its row's name; 0 may have no name */
@@ -38517,8 +38534,8 @@ TFN__RARE
 /* Sorted by name, so that the keys of __metadata__ are sorted too. An option that does not change
  * the model's results may differ (memory, the largest batch). An option that only a training step
  * reads may differ if the load does not resume training. Threads and instruction set depend on the
- * machine and are not saved; neither are options that the use of a model decides. Their rows are
- * for tfn_desc_set. */
+ * machine and are not saved. Nor are options that each use of a model chooses, such as inference.
+ * tfn_desc_set needs rows for them, too. */
 static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
@@ -38534,7 +38551,6 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(BOOL, NOT_SAVED, blank),
     TFN__LATER(REAL, SAME_ALWAYS, branch_factor),
     TFN__LATER(CHOICE, MAY_DIFFER, cache_type),
-    TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
     TFN__LATER(REAL, SAME_TO_TRAIN, clip_value),
@@ -38593,6 +38609,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
     TFN__LATER(CHOICE, SAME_TO_TRAIN, number_loss),
     TFN__LATER(WHOLE, SAME_ALWAYS, numbers),
+    TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
     TFN__LATER(BOOL, SAME_ALWAYS, output_bias),
     TFN__LATER(CHOICE, SAME_ALWAYS, pooler),
@@ -38653,7 +38670,7 @@ static const tfn__field tfn__fields[TFN__FIELDS] = {
 /* The option's name for users, without "tfn.". */
 static const char *tfn__field_name(const tfn__field *x) { return x->name + sizeof "tfn." - 1; }
 
-/* The name of an enumerator; NULL: no enumerator has this value. */
+/* The name of an enumerator, or NULL if none has this value. A 0 without a name is "default". */
 static const char *tfn__choice_text(const tfn__field *x, int64_t value)
 {
     const char *name = NULL;
@@ -38663,7 +38680,7 @@ static const char *tfn__choice_text(const tfn__field *x, int64_t value)
     return name;
 }
 
-/* "decoder.*.norm* rate=0.1 decay=0". Values that equal the default are left out. */
+/* Writes a group, such as "decoder.*.norm* rate=0.1 decay=0". Omits defaults. */
 static void tfn__put_group(tfn__text *t, const tfn_group *g)
 {
     tfn__put(t, g->pattern);
@@ -38686,7 +38703,7 @@ static void tfn__put_group(tfn__text *t, const tfn_group *g)
 
 /* The value as a text, in buf. Equal values give equal texts, so models are compared by their
  * texts. A real number is the shortest text that reads as the same float. A name that is not set is
- * an empty text; a resolved model has none. */
+ * an empty text; in a resolved model every name is set. */
 static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at;
@@ -38726,8 +38743,8 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     return tfn__end(&t);
 }
 
-/* True if the text is the value that a `later` option had before it existed. No group is an empty
- * text. */
+/* True if the option is `later` and the text means 0, which a file without the option means. The
+ * text of an unused group is empty. */
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
     const char *zero = NULL;
@@ -38760,13 +38777,13 @@ static bool tfn__set_number(const tfn__field *x, char *p, const char *text)
         const float real = (float)tfn__json_number(&r);
         TFNORM_MEMCPY(p, &real, sizeof real);
     } else {
-        const int64_t most = INT64_MAX >> (64 - 8 * x->size);
+        const int64_t most = INT64_MAX >> (64 - 8 * x->size);    /* of an int of this size */
         tfn__set_whole(p, tfn__json_whole(&r, most), x->size);
     }
     return !r.wanted && r.at == r.size;
 }
 
-/* False: no row has this name. */
+/* False if no row has this name. "default" sets a 0 without a name. */
 static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
 {
     const tfn_choice *row = tfn_choice_find(tfn__field_name(x), text);
@@ -38775,7 +38792,7 @@ static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
     return row || tfn__equal(text, tfn__choice_text(x, 0));
 }
 
-/* Keep the library's copy of the name, not the given text. */
+/* Stores the library's copy of the name, not the given text, or NULL if it has no such name. */
 static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
 {
     const char *name;
@@ -38785,7 +38802,7 @@ static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
     return name != NULL;
 }
 
-/* False: no instruction set has this name. (tfn_isa_find would return the best one for it.) */
+/* False if no instruction set has this name: tfn_isa_find then returns TFN_ISA_BEST. */
 static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
 {
     const tfn_isa isa = tfn_isa_find(text);
@@ -38803,7 +38820,7 @@ static bool tfn__begins(const char **text, const char *word)
     return true;
 }
 
-/* Bytes up to the next space or the end. */
+/* Counts the bytes up to the next space or the end. */
 static size_t tfn__word_length(const char *text)
 {
     size_t n = 0;
@@ -38811,7 +38828,7 @@ static size_t tfn__word_length(const char *text)
     return n;
 }
 
-/* Read a word of the text as a number of at least 0; below 0: it is not one. */
+/* Reads a word of the text as a number, and moves *text past it. Returns -1 if it is not one. */
 static float tfn__group_number(const char **text)
 {
     const size_t n = tfn__word_length(*text);
@@ -38823,7 +38840,7 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
-/* Read a rank, a whole number; 0: not a rank. The caller checks the range. */
+/* Reads a rank. Returns 0 if it is not a whole number in range. */
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
@@ -38831,8 +38848,8 @@ static int32_t tfn__group_rank(const char **text)
     return (int32_t)v;
 }
 
-/* Read one word after the pattern. A rate of 0 is stored as frozen, because 0 means 1 in the
- * struct. "decay=0" is stored as -1. */
+/* Reads one word after the pattern. False if it is not legal. "rate=0" is refused, because a stored
+ * rate of 0 means 1; "frozen" says it. "decay=0" is stored as -1. */
 static bool tfn__group_word(tfn_group *g, const char **text)
 {
     if (tfn__begins(text, "frozen")) {
@@ -38856,7 +38873,7 @@ static bool tfn__group_word(tfn_group *g, const char **text)
     return !**text || **text == ' ';
 }
 
-/* False: the text is no group, and *g stays. The empty text is the empty group. */
+/* False if the text is no group; then *g stays. The empty text is the empty group. */
 static bool tfn__set_group(tfn_group *g, const char *text)
 {
     const size_t n = tfn__word_length(text);
@@ -38884,6 +38901,7 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
         if (desc->groups[i].pattern[0]) continue;
         if (text[0] && text[0] != ' ' && tfn__set_group(desc->groups + i, text)) return true;
+        /* of two errors, the first is kept */
         if (tfn__word_length(text) >= sizeof desc->groups[i].pattern)
             tfn__fail(e, TFN_BAD_OPTION, "group", "the pattern has %d characters, at most %d fit",
                       (int64_t)tfn__word_length(text),
@@ -38896,8 +38914,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     return false;
 }
 
-/* False: not a legal value, or an unknown name. A row that is not the library's becomes NULL; after
- * tfn_model_peek the caller sets it. */
+/* False if the value is not legal or the name unknown. A norm, init or topology that is not the
+ * library's becomes NULL; after tfn_model_peek the caller sets it. */
 static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
 {
     char *p = (char *)d + x->at;
@@ -41367,8 +41385,8 @@ TFN__SMALL_END
 /* Keys of config.json without a rule: keys that do not change the forward, and keys that must never
  * be skipped. The path of a key inside an object has a dot ("rope_scaling.factor"). */
 
-/* Keys of config.json that no family has a rule for: tells those that change nothing from those
- * that must not be skipped. Builds on json. */
+/* Keys of config.json that no family has a rule for. This part knows which of them change nothing,
+ * and which must never be skipped. Builds on json. */
 
 TFN__SMALL
 /* A configuration has some forty keys. Each belongs to one of three classes:
@@ -41387,7 +41405,7 @@ typedef struct tfn__idle_row {
 
 /* Dropout is idle because the caller chooses the rate for tuning. */
 static const tfn__idle_row tfn__idle_rows[] = {
-    /* who wrote the file, and with what */
+    /* the program that wrote the file, and its versions */
     { NULL, NULL, "_* architectures model_type transformers_version transformers.js_config "
                   "torch_dtype dtype name_or_path auto_map custom_pipelines finetuning_task "
                   "finetuned_from sentence_transformers quantization_config_origin language "
@@ -41454,7 +41472,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
                      "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
                      "masked_softmax_fusion" },
     { "t5", NULL, "dense_act_fn is_gated_act" },
-    /* GGUF */
+    /* GGUF, whose keys gguf.c writes with slashes for dots */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
     { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias ffn_norm/weight "
@@ -41467,7 +41485,7 @@ static const char *const tfn__grave_keys[] = {
     "*quant*", "*multiplier*", "*scal*", "*softcap*", "*rope*", "*rotary*"
 };
 
-/* Copy the next word of a list; false: no more. */
+/* Copies the next word of a list and moves *list past it. False at the end of the list. */
 static bool tfn__next_word(const char **list, char *word, size_t size)
 {
     tfn__text t = tfn__text_in(word, size);
@@ -41481,7 +41499,7 @@ static bool tfn__next_word(const char **list, char *word, size_t size)
     return true;
 }
 
-/* Read a text that is a number as a whole; false: it is not one. */
+/* Reads *v from the text. False if the whole text is not one number. */
 static bool tfn__is_number(const char *text, double *v)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -41489,7 +41507,7 @@ static bool tfn__is_number(const char *text, double *v)
     return !r.wanted && r.at == r.size;
 }
 
-/* Two values are equal as texts, or as numbers: 1 and 1.0. */
+/* True if two values are equal as texts, or as numbers: 1 and 1.0. */
 static bool tfn__same_value(const char *found, const char *text)
 {
     double a, b;
@@ -41498,7 +41516,7 @@ static bool tfn__same_value(const char *found, const char *text)
     return !(a < b || a > b);
 }
 
-/* Copy a value: the characters of a string, else the text. */
+/* Copies the JSON value at r: a string without its quotes, any other value as it is written. */
 static void tfn__short_value(tfn__reader r, char *value, size_t size)
 {
     tfn__text t = tfn__text_in(value, size);
@@ -41514,6 +41532,7 @@ static void tfn__short_value(tfn__reader r, char *value, size_t size)
     tfn__end(&t);
 }
 
+/* True if the value as a whole is one of these words. */
 static bool tfn__value_listed(const char *values, tfn__reader r)
 {
     char value[128];
@@ -41524,8 +41543,8 @@ static bool tfn__value_listed(const char *values, tfn__reader r)
     return false;
 }
 
-/* True if the value, or each value of a list, is one of these. */
-static bool tfn__values_listed(const char *values, tfn__reader r)
+/* True if the value, or each element of an array, is one of these words. */
+static bool tfn__all_listed(const char *values, tfn__reader r)
 {
     if (tfn__value_listed(values, r)) return true;
     tfn__json_space(&r);
@@ -41537,6 +41556,7 @@ static bool tfn__values_listed(const char *values, tfn__reader r)
     return true;
 }
 
+/* True if this is the family's name, or the name of one that it is like. */
 static bool tfn__is_like(const tfn_family *family, const char *name)
 {
     for (; family; family = family->like)
@@ -41544,6 +41564,7 @@ static bool tfn__is_like(const tfn_family *family, const char *name)
     return false;
 }
 
+/* True if a word of the list, as a pattern, matches the path. */
 static bool tfn__word_matches(const char *list, const char *path)
 {
     char word[64];
@@ -41559,12 +41580,13 @@ static bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__re
         const tfn__idle_row *row = tfn__idle_rows + i;
         if (row->family && !tfn__is_like(family, row->family)) continue;
         if (!tfn__word_matches(row->keys, path)) continue;
-        if (!row->values || tfn__values_listed(row->values, value)) return true;
+        if (!row->values || tfn__all_listed(row->values, value)) return true;
     }
     return false;
 }
 
-/* True if the key must not be skipped: it is about quantization or scales, or in a known object. */
+/* True if the key must not be skipped: it has one of the forms above, or is inside an object.
+ * (Only objects that a rule knows are searched for keys.) */
 static bool tfn__key_is_grave(const char *path)
 {
     for (size_t i = 0; i < sizeof tfn__grave_keys / sizeof *tfn__grave_keys; i++)

@@ -33,8 +33,8 @@ TFN__RARE
 /* Sorted by name, so that the keys of __metadata__ are sorted too. An option that does not change
  * the model's results may differ (memory, the largest batch). An option that only a training step
  * reads may differ if the load does not resume training. Threads and instruction set depend on the
- * machine and are not saved; neither are options that the use of a model decides. Their rows are
- * for tfn_desc_set. */
+ * machine and are not saved. Nor are options that each use of a model chooses, such as inference.
+ * tfn_desc_set needs rows for them, too. */
 SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
@@ -50,7 +50,6 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(BOOL, NOT_SAVED, blank),
     TFN__LATER(REAL, SAME_ALWAYS, branch_factor),
     TFN__LATER(CHOICE, MAY_DIFFER, cache_type),
-    TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
     TFN__LATER(REAL, SAME_TO_TRAIN, clip_value),
@@ -109,6 +108,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
     TFN__LATER(CHOICE, SAME_TO_TRAIN, number_loss),
     TFN__LATER(WHOLE, SAME_ALWAYS, numbers),
+    TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
     TFN__LATER(BOOL, SAME_ALWAYS, output_bias),
     TFN__LATER(CHOICE, SAME_ALWAYS, pooler),
@@ -169,7 +169,7 @@ SHARED const tfn__field tfn__fields[TFN__FIELDS] = {
 /* The option's name for users, without "tfn.". */
 SHARED const char *tfn__field_name(const tfn__field *x) { return x->name + sizeof "tfn." - 1; }
 
-/* The name of an enumerator; NULL: no enumerator has this value. */
+/* The name of an enumerator, or NULL if none has this value. A 0 without a name is "default". */
 SHARED const char *tfn__choice_text(const tfn__field *x, int64_t value)
 {
     const char *name = NULL;
@@ -179,7 +179,7 @@ SHARED const char *tfn__choice_text(const tfn__field *x, int64_t value)
     return name;
 }
 
-/* "decoder.*.norm* rate=0.1 decay=0". Values that equal the default are left out. */
+/* Writes a group, such as "decoder.*.norm* rate=0.1 decay=0". Omits defaults. */
 static void tfn__put_group(tfn__text *t, const tfn_group *g)
 {
     tfn__put(t, g->pattern);
@@ -202,7 +202,7 @@ static void tfn__put_group(tfn__text *t, const tfn_group *g)
 
 /* The value as a text, in buf. Equal values give equal texts, so models are compared by their
  * texts. A real number is the shortest text that reads as the same float. A name that is not set is
- * an empty text; a resolved model has none. */
+ * an empty text; in a resolved model every name is set. */
 SHARED const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at;
@@ -242,8 +242,8 @@ SHARED const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     return tfn__end(&t);
 }
 
-/* True if the text is the value that a `later` option had before it existed. No group is an empty
- * text. */
+/* True if the option is `later` and the text means 0, which a file without the option means. The
+ * text of an unused group is empty. */
 SHARED bool tfn__field_unset(const tfn__field *x, const char *text)
 {
     const char *zero = NULL;
@@ -276,13 +276,13 @@ static bool tfn__set_number(const tfn__field *x, char *p, const char *text)
         const float real = (float)tfn__json_number(&r);
         TFNORM_MEMCPY(p, &real, sizeof real);
     } else {
-        const int64_t most = INT64_MAX >> (64 - 8 * x->size);
+        const int64_t most = INT64_MAX >> (64 - 8 * x->size);    /* of an int of this size */
         tfn__set_whole(p, tfn__json_whole(&r, most), x->size);
     }
     return !r.wanted && r.at == r.size;
 }
 
-/* False: no row has this name. */
+/* False if no row has this name. "default" sets a 0 without a name. */
 static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
 {
     const tfn_choice *row = tfn_choice_find(tfn__field_name(x), text);
@@ -291,7 +291,7 @@ static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
     return row || tfn__equal(text, tfn__choice_text(x, 0));
 }
 
-/* Keep the library's copy of the name, not the given text. */
+/* Stores the library's copy of the name, not the given text, or NULL if it has no such name. */
 static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
 {
     const char *name;
@@ -301,7 +301,7 @@ static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
     return name != NULL;
 }
 
-/* False: no instruction set has this name. (tfn_isa_find would return the best one for it.) */
+/* False if no instruction set has this name: tfn_isa_find then returns TFN_ISA_BEST. */
 static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
 {
     const tfn_isa isa = tfn_isa_find(text);
@@ -319,7 +319,7 @@ SHARED bool tfn__begins(const char **text, const char *word)
     return true;
 }
 
-/* Bytes up to the next space or the end. */
+/* Counts the bytes up to the next space or the end. */
 static size_t tfn__word_length(const char *text)
 {
     size_t n = 0;
@@ -327,7 +327,7 @@ static size_t tfn__word_length(const char *text)
     return n;
 }
 
-/* Read a word of the text as a number of at least 0; below 0: it is not one. */
+/* Reads a word of the text as a number, and moves *text past it. Returns -1 if it is not one. */
 static float tfn__group_number(const char **text)
 {
     const size_t n = tfn__word_length(*text);
@@ -339,7 +339,7 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
-/* Read a rank, a whole number; 0: not a rank. The caller checks the range. */
+/* Reads a rank. Returns 0 if it is not a whole number in range. */
 static int32_t tfn__group_rank(const char **text)
 {
     const float v = tfn__group_number(text);
@@ -347,8 +347,8 @@ static int32_t tfn__group_rank(const char **text)
     return (int32_t)v;
 }
 
-/* Read one word after the pattern. A rate of 0 is stored as frozen, because 0 means 1 in the
- * struct. "decay=0" is stored as -1. */
+/* Reads one word after the pattern. False if it is not legal. "rate=0" is refused, because a stored
+ * rate of 0 means 1; "frozen" says it. "decay=0" is stored as -1. */
 static bool tfn__group_word(tfn_group *g, const char **text)
 {
     if (tfn__begins(text, "frozen")) {
@@ -372,7 +372,7 @@ static bool tfn__group_word(tfn_group *g, const char **text)
     return !**text || **text == ' ';
 }
 
-/* False: the text is no group, and *g stays. The empty text is the empty group. */
+/* False if the text is no group; then *g stays. The empty text is the empty group. */
 SHARED bool tfn__set_group(tfn_group *g, const char *text)
 {
     const size_t n = tfn__word_length(text);
@@ -400,6 +400,7 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
         if (desc->groups[i].pattern[0]) continue;
         if (text[0] && text[0] != ' ' && tfn__set_group(desc->groups + i, text)) return true;
+        /* of two errors, the first is kept */
         if (tfn__word_length(text) >= sizeof desc->groups[i].pattern)
             tfn__fail(e, TFN_BAD_OPTION, "group", "the pattern has %d characters, at most %d fit",
                       (int64_t)tfn__word_length(text),
@@ -412,8 +413,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     return false;
 }
 
-/* False: not a legal value, or an unknown name. A row that is not the library's becomes NULL; after
- * tfn_model_peek the caller sets it. */
+/* False if the value is not legal or the name unknown. A norm, init or topology that is not the
+ * library's becomes NULL; after tfn_model_peek the caller sets it. */
 SHARED bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
 {
     char *p = (char *)d + x->at;

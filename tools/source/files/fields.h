@@ -2,9 +2,9 @@
 #define TFN__FIELDS_H
 #include "../ground/ground.h"
 
-/* Options are texts under their names in __metadata__. An enumerator is saved by the name of its
- * row, so that a file keeps its meaning when a later version adds rows. Files of format 1 (version
- * 0.1) have numbers. */
+/* A checkpoint has the options as texts under their names in __metadata__. An enumerator is
+ * saved by the name of its row, so that a file keeps its meaning when a later version adds rows.
+ * Files of format 1 (version 0.1) have numbers instead of names. */
 enum {
     TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
     TFN__FIELD_CHOICE,                  /* an enumerator, by its row's name; 0 may have no name */

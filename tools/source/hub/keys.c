@@ -3,8 +3,8 @@
 #include "../model/resolve.h"
 #include "../files/safetensors.h"
 
-/* Keys of config.json that no family has a rule for: tells those that change nothing from those
- * that must not be skipped. Builds on json. */
+/* Keys of config.json that no family has a rule for. This part knows which of them change nothing,
+ * and which must never be skipped. Builds on json. */
 
 TFN__SMALL
 /* A configuration has some forty keys. Each belongs to one of three classes:
@@ -23,7 +23,7 @@ typedef struct tfn__idle_row {
 
 /* Dropout is idle because the caller chooses the rate for tuning. */
 static const tfn__idle_row tfn__idle_rows[] = {
-    /* who wrote the file, and with what */
+    /* the program that wrote the file, and its versions */
     { NULL, NULL, "_* architectures model_type transformers_version transformers.js_config "
                   "torch_dtype dtype name_or_path auto_map custom_pipelines finetuning_task "
                   "finetuned_from sentence_transformers quantization_config_origin language "
@@ -90,7 +90,7 @@ static const tfn__idle_row tfn__idle_rows[] = {
                      "skip_bias_add_qkv bias_dropout_fusion attention_softmax_in_fp32 "
                      "masked_softmax_fusion" },
     { "t5", NULL, "dense_act_fn is_gated_act" },
-    /* GGUF */
+    /* GGUF, whose keys gguf.c writes with slashes for dots */
     { "gguf", "0", "expert_count expert_used_count rope/scaling/finetuned" },
     { "gguf", "false", "rope/scaling/finetuned" },
     { "gguf", NULL, "tensor_data_layout attn_output/bias ffn_down/bias ffn_norm/weight "
@@ -103,7 +103,7 @@ static const char *const tfn__grave_keys[] = {
     "*quant*", "*multiplier*", "*scal*", "*softcap*", "*rope*", "*rotary*"
 };
 
-/* Copy the next word of a list; false: no more. */
+/* Copies the next word of a list and moves *list past it. False at the end of the list. */
 SHARED bool tfn__next_word(const char **list, char *word, size_t size)
 {
     tfn__text t = tfn__text_in(word, size);
@@ -117,7 +117,7 @@ SHARED bool tfn__next_word(const char **list, char *word, size_t size)
     return true;
 }
 
-/* Read a text that is a number as a whole; false: it is not one. */
+/* Reads *v from the text. False if the whole text is not one number. */
 static bool tfn__is_number(const char *text, double *v)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -125,7 +125,7 @@ static bool tfn__is_number(const char *text, double *v)
     return !r.wanted && r.at == r.size;
 }
 
-/* Two values are equal as texts, or as numbers: 1 and 1.0. */
+/* True if two values are equal as texts, or as numbers: 1 and 1.0. */
 SHARED bool tfn__same_value(const char *found, const char *text)
 {
     double a, b;
@@ -134,7 +134,7 @@ SHARED bool tfn__same_value(const char *found, const char *text)
     return !(a < b || a > b);
 }
 
-/* Copy a value: the characters of a string, else the text. */
+/* Copies the JSON value at r: a string without its quotes, any other value as it is written. */
 static void tfn__short_value(tfn__reader r, char *value, size_t size)
 {
     tfn__text t = tfn__text_in(value, size);
@@ -150,6 +150,7 @@ static void tfn__short_value(tfn__reader r, char *value, size_t size)
     tfn__end(&t);
 }
 
+/* True if the value as a whole is one of these words. */
 static bool tfn__value_listed(const char *values, tfn__reader r)
 {
     char value[128];
@@ -160,8 +161,8 @@ static bool tfn__value_listed(const char *values, tfn__reader r)
     return false;
 }
 
-/* True if the value, or each value of a list, is one of these. */
-static bool tfn__values_listed(const char *values, tfn__reader r)
+/* True if the value, or each element of an array, is one of these words. */
+static bool tfn__all_listed(const char *values, tfn__reader r)
 {
     if (tfn__value_listed(values, r)) return true;
     tfn__json_space(&r);
@@ -173,6 +174,7 @@ static bool tfn__values_listed(const char *values, tfn__reader r)
     return true;
 }
 
+/* True if this is the family's name, or the name of one that it is like. */
 static bool tfn__is_like(const tfn_family *family, const char *name)
 {
     for (; family; family = family->like)
@@ -180,6 +182,7 @@ static bool tfn__is_like(const tfn_family *family, const char *name)
     return false;
 }
 
+/* True if a word of the list, as a pattern, matches the path. */
 static bool tfn__word_matches(const char *list, const char *path)
 {
     char word[64];
@@ -195,12 +198,13 @@ SHARED bool tfn__key_is_idle(const tfn_family *family, const char *path, tfn__re
         const tfn__idle_row *row = tfn__idle_rows + i;
         if (row->family && !tfn__is_like(family, row->family)) continue;
         if (!tfn__word_matches(row->keys, path)) continue;
-        if (!row->values || tfn__values_listed(row->values, value)) return true;
+        if (!row->values || tfn__all_listed(row->values, value)) return true;
     }
     return false;
 }
 
-/* True if the key must not be skipped: it is about quantization or scales, or in a known object. */
+/* True if the key must not be skipped: it has one of the forms above, or is inside an object.
+ * (Only objects that a rule knows are searched for keys.) */
 SHARED bool tfn__key_is_grave(const char *path)
 {
     for (size_t i = 0; i < sizeof tfn__grave_keys / sizeof *tfn__grave_keys; i++)

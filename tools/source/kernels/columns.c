@@ -62,7 +62,7 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     float sum = 0;
-    float rest = 0;                     /* of the mean that sum has lost by rounding */
+    float rest = 0;                     /* sum of x - mean: corrects the rounding of the mean */
     float square = 0;
     for (ptrdiff_t i = 0; i < n; i++) sum += x[i] * scale;
     *mean = 0;
@@ -81,8 +81,8 @@ static TFN__APART float tfn__far_square(const tfn_norm_args *p, const float *x, 
     }
 }
 
-/* tfn__spread of section norms for such a row: the root to which eps is added or with which it is
- * compared. */
+/* Returns the root to which eps is added or with which it is compared, as tfn__spread of section
+ * norms, which calls this function for rows far from 1. */
 SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n)
 {
     const float scale = tfn__far_scale(x, n);
@@ -90,8 +90,8 @@ SHARED float tfn__far_spread(const tfn_norm_args *p, const float *x, ptrdiff_t n
     return TFN__SQRT(tfn__far_square(p, x, n, scale, &mean)) / scale;
 }
 
-/* Returns rstd, the factor of x - mean, over a row of n features, and in *mean their mean, or 0 for
- * kinds that do not center. */
+/* Returns rstd, the factor of x - mean, of a row of n features. *mean is their mean, or 0 for kinds
+ * that do not center. CENTER has a constant factor. */
 SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, float *mean)
 {
     const float scale = tfn__far_scale(x, n);
@@ -113,6 +113,8 @@ SHARED float tfn__far_rstd(const tfn_norm_args *p, const float *x, ptrdiff_t n, 
     }
 }
 
+/* -- parts of the backward that section norms shares ------------------------------------------- */
+
 /* Return the form of this norm (TFN__GAIN_AS_IS ..., TFN__SHIFT_NONE ...). With detach_mean (Xu et
  * al. 2019) the mean counts as a constant, so it has no gradient. */
 SHARED int tfn__gain_form(const tfn_norm_args *p)
@@ -129,7 +131,7 @@ SHARED int tfn__shift_form(const tfn_norm_args *p)
     return TFN__SHIFT_NONE;
 }
 
-/* dx = rstd * g for the features that do not enter rstd: they are only scaled by it. */
+/* dx = rstd * g for the features that do not enter rstd (pRMSNorm): they are only scaled by it. */
 SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 {
     const float unit = p->offset ? (float)1 : (float)0;
@@ -142,8 +144,8 @@ SHARED void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
     }
 }
 
-/* Starts the gradients of parameters, which are chains over the rows: at 0, or at the present
- * gradient if `add`. */
+/* Sets dx to 0, unless `add`: then the caller's sums continue from its present values. A chain is a
+ * sum in the order of the rows. */
 SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
 {
     if (!dx || add) return;
@@ -155,7 +157,8 @@ SHARED void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
  * Plain C that uses only + - * / and square roots, so that it has the same bits everywhere. For
  * tanh, erf, exp and sums of whole rows it calls the kernels. */
 
-/* Values or columns in a block. It is a multiple of 16, so that every block begins in lane 0. */
+/* The number of values or columns in a block. It is a multiple of 16, so that every block begins in
+ * lane 0 of sums that have 16 lanes. */
 #define TFN__BLOCK 64
 
 /* Returns element c of a gain, or 1 if it is NULL. DyT's alpha may be NULL, too. */
@@ -164,6 +167,7 @@ static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
     if (!gain) return 1;
     return gain[c];
 }
+
 /* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
  * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. There are no statistics: f,
  * which is odd and saturates, replaces the division by them. */
@@ -230,8 +234,8 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     }
 }
 
-/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent is at least -42. Below that the result counts as 0
- * anyway, and exp could be denormal. */
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent is limited to -42, because exp of less could be
+ * denormal. The caller counts such small derivatives as 0. */
 static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
                                 ptrdiff_t n)
 {
@@ -303,7 +307,7 @@ TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p
         }
 }
 
-/* dalpha = sum(g*x), dshift = sum(g): each row is summed in lanes, and the rows are a chain.
+/* dalpha = sum(g*x), dshift = sum(g): each row is summed in 16 lanes, and then added to a chain.
  * dgain = sum(dy*f) and dbias = sum(dy), chains over the rows. */
 TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
@@ -370,8 +374,9 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 }
 
 #if TFN__TRAINS
-/* For row r, with g = (t*alpha + gain)*dy: *mean = mean(g*n), *dz = (1 - t^2) sum(dy*alpha*n). */
-static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
+/* For row r, with g = (t*alpha + gain)*dy: *mean_gn = mean(g*n), and the gradient of z is
+ * *dz = (1 - t^2) sum(dy*alpha*n). */
+static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean_gn, float *dz)
 {
     const float *x = p->x + r*p->cols;
     const float *dy = p->dy + r*p->cols;
@@ -384,7 +389,7 @@ static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, flo
         sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
         sum_an[c % 16] += p->alpha[c] * d;
     }
-    *mean = tfn__take_lanes(sum_gn) / (float)p->cols;
+    *mean_gn = tfn__take_lanes(sum_gn) / (float)p->cols;
     *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
 }
 
@@ -398,12 +403,12 @@ TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
         const float t = p->stats[2*r];
         const float rstd = p->stats[2*r + 1];
         float *dx = p->dx + r*p->cols;
-        float mean;
+        float mean_gn;
         float dz;
-        tfn__seed_sums(p, r, &mean, &dz);
+        tfn__seed_sums(p, r, &mean_gn, &dz);
         for (ptrdiff_t c = 0; c < p->cols; c++) {
             const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
-            float d = rstd * (g - x[c]*rstd * mean) + dz * p->direction[c];
+            float d = rstd * (g - x[c]*rstd * mean_gn) + dz * p->direction[c];
             if (p->add) d = dx[c] + d;
             dx[c] = d;
         }
@@ -421,9 +426,9 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
         const float *dy = p->dy + r*p->cols;
         const float t = p->stats[2*r];
         const float rstd = p->stats[2*r + 1];
-        float mean;
+        float mean_gn;
         float dz;
-        tfn__seed_sums(p, r, &mean, &dz);
+        tfn__seed_sums(p, r, &mean_gn, &dz);
         for (ptrdiff_t c = 0; c < p->cols; c++) {
             const float v = dy[c] * (x[c] * rstd);
             if (p->dgain) p->dgain[c] += v;
@@ -444,10 +449,10 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
  * The code works on a block of columns at a time. The statistics of a block take a few KiB of
  * stack, while the rows stream through. Each sum is a chain over the rows. */
 
-/* A block of columns in work. Arrays have one element per column. */
+/* The block of columns that is computed. Arrays have one element per column. */
 typedef struct tfn__columns {
-    ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
-    ptrdiff_t n;
+    ptrdiff_t at;                        /* the block is columns at ... at + width - 1 */
+    ptrdiff_t width;
     ptrdiff_t count;                     /* rows without padding; 0: use running statistics */
     float gain[TFN__BLOCK];
     float mean[TFN__BLOCK];
@@ -461,16 +466,16 @@ typedef struct tfn__columns {
     float b[TFN__BLOCK];
 } tfn__columns;
 
-/* Return the number of rows without padding, in sentence b and in the whole batch. */
-static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
+/* Return the number of rows without padding, in sentence s and in the whole batch. */
+static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t s)
 {
     if (!p->lengths) return p->time;
-    return tfn__min(tfn__max(p->lengths[b], 0), p->time);
+    return tfn__min(tfn__max(p->lengths[s], 0), p->time);
 }
 static ptrdiff_t tfn__counted(const tfn_columns_args *p)
 {
     ptrdiff_t n = 0;
-    for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
+    for (ptrdiff_t s = 0; s < p->batch; s++) n += tfn__counted_in(p, s);
     return n;
 }
 
@@ -486,26 +491,26 @@ static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdi
                                ptrdiff_t end)
 {
     b->at = at;
-    b->n = tfn__min(end - at, TFN__BLOCK);
+    b->width = tfn__min(end - at, TFN__BLOCK);
     b->count = 0;
     if (p->training) b->count = tfn__counted(p);
-    for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
+    for (ptrdiff_t c = 0; c < b->width; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
 }
 
 /* y = the mean of (x - mean)^2 over the rows without padding, or of x if mean is NULL. */
 static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
                              const tfn__columns *b)
 {
-    for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
+    for (ptrdiff_t c = 0; c < b->width; c++) y[c] = 0;
     for (ptrdiff_t s = 0; s < p->batch; s++) {
         const float *x = p->x + s*p->time*p->cols + b->at;
         for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
-            for (ptrdiff_t c = 0; c < b->n; c++) {
+            for (ptrdiff_t c = 0; c < b->width; c++) {
                 if (mean) y[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
                 else y[c] += x[c];
             }
     }
-    for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
+    for (ptrdiff_t c = 0; c < b->width; c++) y[c] /= (float)b->count;
 }
 
 /* Returns a running statistic, or 0 if it is below TFN__LEAST. Otherwise the statistic of a column
@@ -518,7 +523,8 @@ static float tfn__running(float x)
 
 /* Computes the next running statistics. BatchNorm: the mean, and the variance with 1/(T-1) for T
  * rows. PowerNorm: during warm-up the mean of squares is averaged over all batches, and then moved
- * once more, as in the authors' code. PowerNorm's nu is updated by the backward. */
+ * once more, as in the authors' code. The backward updates PowerNorm's nu. The moving averages keep
+ * 0.9 of the old value. */
 static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
@@ -527,7 +533,7 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     float *next = p->next + b->at;
     float t = 1;
     if (p->step > 1) t = (float)p->step;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         float x = first[c];
         float z = second[c];
         if (b->count > 0 && p->kind == TFN_NORM_POWER) {
@@ -551,14 +557,14 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
     const float *mean = p->running + b->at;
     const float *square = mean + p->cols;
     if (power) square = p->running + b->at;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         b->mean[c] = 0;
         if (!power && !b->count) b->mean[c] = mean[c];
         b->square[c] = square[c];
     }
     if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
     if (b->count) tfn__column_mean(b->square, b->mean, p, b);
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
         b->rstd[c] = tfn__factor_or_nan(b->rstd[c]);
         b->scale[c] = b->rstd[c];
@@ -569,11 +575,11 @@ static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 
 /* Saves for the backward: first the mean, or for PowerNorm, which has no mean, the scale of n; then
  * the batch's own factor. */
-static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
+static void tfn__columns_save(const tfn_columns_args *p, const tfn__columns *b)
 {
     const float *first = b->mean;
     if (p->kind == TFN_NORM_POWER) first = b->scale;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         p->stats[b->at + c] = first[c];
         p->stats[p->cols + b->at + c] = b->rstd[c];
     }
@@ -586,21 +592,21 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
 {
     const ptrdiff_t end = first + count;
     tfn__columns b;
-    for (ptrdiff_t at = first; at < end; at += b.n) {
+    for (ptrdiff_t at = first; at < end; at += b.width) {
         float bias[TFN__BLOCK];
         tfn__columns_begin(p, &b, at, end);
         tfn__columns_moments(p, &b);
         if (p->training) tfn__columns_next(p, &b);
-        if (p->training) tfn__columns_keep(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
+        if (p->training) tfn__columns_save(p, &b);
+        for (ptrdiff_t c = 0; c < b.width; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
         for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
             const float *x = p->x + r*p->cols + at;
             float *y = p->y + r*p->cols + at;
             if (p->skip && !tfn__row_counts(p, r)) {
-                tfn__start_chains(y, b.n, false);
+                tfn__start_chains(y, b.width, false);
                 continue;
             }
-            for (ptrdiff_t c = 0; c < b.n; c++)
+            for (ptrdiff_t c = 0; c < b.width; c++)
                 y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
         }
     }
@@ -608,7 +614,7 @@ TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, 
 
 #if TFN__TRAINS
 /* Restores the statistics that the forward used: from stats, or outside training from running. */
-static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
+static void tfn__columns_restore(const tfn_columns_args *p, tfn__columns *b)
 {
     const float *first = tfn__at(p->stats, b->at);
     const float *rstd = tfn__at(first, p->cols);
@@ -616,7 +622,7 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
         tfn__columns_moments(p, b);
         return;
     }
-    for (ptrdiff_t c = 0; c < b->n; c++) {
+    for (ptrdiff_t c = 0; c < b->width; c++) {
         b->rstd[c] = rstd[c];
         if (p->kind == TFN_NORM_POWER) {
             b->mean[c] = 0;
@@ -629,18 +635,18 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 }
 
 /* Sums dy and dy*n over all rows, which are the gradients of bias and gain. Also sums h*n over the
- * rows without padding, with PowerNorm's a and b, by which nu grows. */
+ * rows without padding. Only PowerNorm uses that sum, for nu; its a and b are already set. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
 {
-    tfn__start_chains(b->dy, b->n, false);
-    tfn__start_chains(b->dyn, b->n, false);
-    tfn__start_chains(b->hn, b->n, false);
+    tfn__start_chains(b->dy, b->width, false);
+    tfn__start_chains(b->dyn, b->width, false);
+    tfn__start_chains(b->hn, b->width, false);
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
         const float *x = p->x + r*p->cols + b->at;
         const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
         if (p->skip && !counts) continue;
-        for (ptrdiff_t c = 0; c < b->n; c++) {
+        for (ptrdiff_t c = 0; c < b->width; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float g = dy[c] * b->gain[c];
             b->dy[c] += dy[c];
@@ -660,10 +666,10 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
         const bool counts = tfn__row_counts(p, r);
         float *dx = p->dx + r*p->cols + b->at;
         if (p->skip && !counts) {
-            tfn__start_chains(dx, b->n, p->add);
+            tfn__start_chains(dx, b->width, p->add);
             continue;
         }
-        for (ptrdiff_t c = 0; c < b->n; c++) {
+        for (ptrdiff_t c = 0; c < b->width; c++) {
             const float n = (x[c] - b->mean[c]) * b->scale[c];
             const float before = p->add ? dx[c] : 0;
             float h = dy[c] * b->gain[c];
@@ -674,26 +680,26 @@ static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns 
 }
 
 /* Adds a block's sums to the gradient of the gain or the bias, which may be NULL. */
-static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
+static void tfn__columns_add(float *dgain, const float *sum, const tfn__columns *b, bool add)
 {
     if (!dgain) return;
-    tfn__start_chains(dgain + b->at, b->n, add);
-    for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
+    tfn__start_chains(dgain + b->at, b->width, add);
+    for (ptrdiff_t c = 0; c < b->width; c++) dgain[b->at + c] += sum[c];
 }
 
-/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, summed over all rows because all were normalized.
- * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows without
- * padding. */
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, where T counts the rows without padding. The sums are
+ * over all rows, because padding was normalized, too. PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu
+ * grows by the mean of h*n over the rows without padding. */
 TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const bool power = p->kind == TFN_NORM_POWER && p->training;
     const ptrdiff_t end = first + count;
     tfn__columns b;
-    for (ptrdiff_t at = first; at < end; at += b.n) {
+    for (ptrdiff_t at = first; at < end; at += b.width) {
         const float *nu = p->running + p->cols + at;
         tfn__columns_begin(p, &b, at, end);
-        tfn__columns_again(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) {
+        tfn__columns_restore(p, &b);
+        for (ptrdiff_t c = 0; c < b.width; c++) {
             b.a[c] = 0;
             b.b[c] = 0;
             if (power) b.b[c] = (float)0.1 * nu[c];
@@ -701,7 +707,7 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
         tfn__columns_sums(p, &b);
 
         /* PowerNorm's next nu, or BatchNorm's a and b */
-        for (ptrdiff_t c = 0; c < b.n; c++) {
+        for (ptrdiff_t c = 0; c < b.width; c++) {
             if (power) {
                 p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
             } else if (b.count > 0) {
@@ -709,8 +715,8 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
                 b.b[c] = b.gain[c] * b.dyn[c] / (float)b.count;
             }
         }
-        tfn__columns_chain(p->dgain, b.dyn, &b, p->add_gain);
-        tfn__columns_chain(p->dbias, b.dy, &b, p->add_bias);
+        tfn__columns_add(p->dgain, b.dyn, &b, p->add_gain);
+        tfn__columns_add(p->dbias, b.dy, &b, p->add_bias);
         if (p->dx) tfn__columns_gradient(p, &b);
     }
 }

@@ -12,7 +12,7 @@ enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
 /* True if the numbers of a row are so large or small that its float sums cannot be trusted: squares
  * or the mean have overflowed, or squares are so small that they have lost bits (rstd is 2^50 or
- * more). */
+ * more). mean - mean is NaN, and no comparison true, if the mean is infinite or NaN. */
 static inline bool tfn__is_far(float mean, float rstd)
 {
     const float most = (float)1125899906842624.0;

@@ -6,17 +6,21 @@
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 #if TFN__PACKS
-/* One instance per instruction set: the header includes itself and skips everything except the
- * body. With gcc all instances use the parts of -O3 that vectorize the loops over a block's inputs;
- * the other loops are written with vectors. There are two sets with VNNI, 256 bits in AVX encoding
- * and 512 bits, because a processor may have either without the other. */
+/* One instance per instruction set: the header includes itself (TFNORM_FILE), and TFN__QUANT_BODY
+ * makes it skip everything except the body. TFN__QUSE_... selects the set; without it the instance
+ * is plain C. The TFN__BUILD_... conditions name float sets, because an integer set is built with
+ * the float set of its width (see ground). NEON and WASM are built with plain C, because they need
+ * no options of the compiler. There are two sets with VNNI, 256 bits in AVX encoding and 512 bits,
+ * because a processor may have either without the other.
+ * gcc gets the parts of -O3 that vectorize the loops over a block's inputs. The body's other loops
+ * are written with vector types. */
 #undef TFN__IMPLEMENTING
 #define TFN__QUANT_BODY
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #pragma GCC push_options
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops", "tree-vectorize")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
-#define TFN__QTUNED
+#define TFN__QTUNED                /* pop these options at the end */
 #endif
 #ifdef TFN__BUILD_PLAIN
 #include TFNORM_FILE
@@ -107,6 +111,7 @@
 #endif
 #undef TFN__QUANT_BODY
 #define TFN__IMPLEMENTING
+/* macros of blocks.h that no later part needs */
 #undef TFN__UNROLL
 #undef TFN__FETCH_FAR
 #endif

@@ -18,6 +18,9 @@ SHARED bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
+SHARED bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
+SHARED bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
+
 /* Returns the size of a weight in its region, in floats. The bytes of a packed weight are counted
  * in floats, too. */
 SHARED int64_t tfn__weight_floats(const tfn__weight *w)
@@ -26,8 +29,6 @@ SHARED int64_t tfn__weight_floats(const tfn__weight *w)
     if (TFN__PACKS && p.type) return (int64_t)(tfn__packed_bytes(&p) / sizeof(float));
     return (int64_t)w->rows * w->cols;
 }
-SHARED bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
-SHARED bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
 /* Properties of a join. */
 SHARED bool tfn__gates(const tfn_join *j)         { return TFN__ALL && j->gate; }
@@ -49,8 +50,8 @@ SHARED bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
     return TFN__ALL && j->head_scale == where;
 }
 
-/* True if the norm has this flag. Never ask for GAIN or BIAS, which plain builds have, too: there
- * the answer is always no. */
+/* True if the norm has this flag, and never in plain builds. So do not ask for GAIN or BIAS, which
+ * plain builds do have. */
 SHARED bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
@@ -152,7 +153,8 @@ SHARED bool tfn__reads_source(const tfn_model_desc *d, tfn__spot at)
     return at.stack == TFN__IN_ENCODER && tfn__is_pair(d);
 }
 
-/* Each stack has its own topology and its own norm. */
+/* Each stack has its own topology and its own norm. A spot of the whole model has those of
+ * d->topology. */
 SHARED const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
 {
     return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
@@ -166,8 +168,8 @@ SHARED const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot
     return tfn__norm_row(d, tfn__in_decoder(at));
 }
 
-/* True if the stack's row has this flag. Plain rows have a final norm and an embedding norm; ask
- * for other flags with tfn__has. */
+/* True if the stack's row has this flag. tfn__has is constant false in plain builds, so ask with
+ * tfn__has_plain for the two flags that plain rows may have: final norm and embedding norm. */
 SHARED bool tfn__has_plain(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
 {
     return (tfn__row(d, at)->flags & flag) != 0;
@@ -244,8 +246,8 @@ SHARED void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-/* The group of weights that match no group of a model with LoRA. They are frozen, and have no
- * options. */
+/* The group number of weights in a model with LoRA that match none of its groups. They are frozen,
+ * and have no options. */
 enum { TFN__BASE = -2 };
 
 /* Returns the weight's group, TFN__BASE, or -1 if it has none. Always -1 in a build without
@@ -288,7 +290,7 @@ SHARED int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
 }
 
 /* Returns the offset of a weight's gradient and moments in their flat vectors, or a number below 0
- * if it has none. */
+ * if it has none: see tfn__assign_group. */
 SHARED int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
 
 /* Returns a weight, or NULL. A linear search is enough: a model has some hundred weights, and looks
@@ -336,7 +338,7 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 
 /* Sets the group, and the place in the flat vector of trained weights. Places are counted in lines
  * of 16 floats (one cache line), so that 32 bits reach 2^35 floats. */
-static void tfn__join_group(tfn__builder *b, tfn__weight *w)
+static void tfn__assign_group(tfn__builder *b, tfn__weight *w)
 {
     w->line = -1;
     w->group = (int8_t)tfn__group_of(b, w);
@@ -350,9 +352,10 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
-/* Appends a weight to the flat vector, or to the buffers if it is state. Each begins at a multiple
- * of 16 floats, a cache line. `initial` is its first value unless the init rule draws it. The row
- * in the table is taken from the end of the tape's block. */
+/* Appends a weight to the flat vector, or to the buffers if it is state. Returns NULL if
+ * the table is complete or full. Each weight begins at a multiple of 16 floats, a cache line.
+ * `initial` is its first value unless the init rule draws it. The row in the table is taken from
+ * the end of the tape's block. */
 SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
@@ -375,7 +378,7 @@ SHARED tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     w->kind = (uint8_t)kind;
     w->initial = initial;
     *floats += tfn__padded(tfn__weight_floats(w));
-    tfn__join_group(b, w);
+    tfn__assign_group(b, w);
     return w;
 }
 
@@ -459,7 +462,7 @@ SHARED void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind ski
     if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
     else if (skip != TFN_SCALE_PROFILED) return;
     id = TFN__PROFILE + 2 * tfn__weight_index(b, at, TFN__PART_SKIP, kind);
-    if (id < TFN__PROFILE) return;      /* never: an earlier tape, of evaluation, made the scale */
+    if (id < TFN__PROFILE) return;      /* cannot happen: a tape of evaluation made the scale */
     tfn_probe(b->t, p, id);
     tfn_probe(b->t, x, id + 1);
 }
@@ -496,26 +499,27 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
-static bool tfn__in_attention(int part)
+static bool tfn__is_attention_map(int part)
 {
     return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V
         || part == TFN__PART_O;
 }
 
-/* True if the linear map of this part has a bias. */
+/* True if the linear map of this part has a bias. OFF and OUTPUT of attention_bias hold whatever
+ * other maps have. QKV and ALL add biases where other maps have none. */
 SHARED bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
     if (TFN__ALL && part == TFN__PART_PROJECT_OUT) return false;
     if (TFN__ALL && part == TFN__PART_PROJECT_IN) return d->map_last && !d->no_bias;
-    if (TFN__ALL && tfn__in_attention(part)) {
+    if (TFN__ALL && tfn__is_attention_map(part)) {
         if (d->attention_bias == TFN_ATTENTION_BIAS_OFF) return false;
         if (d->attention_bias == TFN_ATTENTION_BIAS_OUTPUT) return part == TFN__PART_O;
     }
     if (!d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS)) return true;
     if (!TFN__ALL || d->attention_bias == TFN_ATTENTION_BIAS_NONE) return false;
     if (part == TFN__PART_O) return d->attention_bias == TFN_ATTENTION_BIAS_ALL;
-    return tfn__in_attention(part);
+    return tfn__is_attention_map(part);
 }
 
 /* True if a later sub-layer of the layer reads the same input as this one, the first. */
@@ -529,8 +533,8 @@ static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
     return false;
 }
 
-/* Returns the first matrix that reads a norm of a sub-layer, or -1 if others than matrices may read
- * the norm. */
+/* Returns the first matrix that reads a norm of a sub-layer, or -1 if something other than
+ * matrices may read it. */
 static int tfn__reader_of_norm(tfn__spot at, int norm)
 {
     switch (norm) {
@@ -608,7 +612,7 @@ SHARED bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
 }
 
 /* N(a x + p) = N(x + p/a) with eps/a^2, if the norm divides by a root and a > 0 is neither tiny nor
- * huge. Nothing else may read p or add to the sum. */
+ * huge, so that eps/a^2 stays a normal float. Nothing else may read p or add to the sum. */
 SHARED bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_join j;
@@ -656,9 +660,9 @@ SHARED tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
 SHARED bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__spot before = tfn__spot_before(d, at);
-    const bool begins = before.layer != at.layer;                    /* of a layer: x is x_0 */
+    const bool begins = before.layer != at.layer;      /* the first sub-layer: x is x_0 */
     const tfn_join j = tfn__join_at(d, at);
-    const bool later = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
+    const bool reads_x0 = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
     tfn_join last;
     if (j.skip.kind != TFN_SCALE_PROFILED && j.skip.kind != TFN_SCALE_FOLDED) return false;
     if (!(tfn__norm_rule_of(d, at)->flags & TFN_FLAG_GAIN) || j.norm_in) return false;
@@ -666,7 +670,8 @@ SHARED bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
     if (j.source == TFN_SOURCE_FIRST) return false;
     if (j.shifts && !tfn__folds_input(d, at)) return false;
     if (!d->folded && tfn__has(d, at, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
-    if (!begins && later) return false;
+    /* in a later sub-layer, x_0 is another stream than x */
+    if (!begins && reads_x0) return false;
 
     /* there is a norm before it, and nothing else reads its output */
     if (before.layer < 0) return false;
@@ -730,7 +735,9 @@ static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
     return true;
 }
 
-/* True if all streams can be centred, so that LayerNorm becomes RMSNorm (Jiang 2023). */
+/* True if all streams can be centred, so that LayerNorm becomes RMSNorm (Jiang 2023). The
+ * stream's first terms must be parameters that only the stream reads: a table that is also the
+ * output matrix cannot be centred, nor can sinusoids. */
 SHARED bool tfn__centred(const tfn_model_desc *d)
 {
     if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;

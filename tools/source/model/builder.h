@@ -59,8 +59,7 @@ SHARED const char *tfn__refusal(const tfn_join *j);
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
 
-/* The place of a tensor or sub-layer. tfn__join_at makes a tfn_place of it for a topology's rule.
- */
+/* The place of a tensor or sub-layer. tfn__join_at turns it into a tfn_place for a topology. */
 typedef struct tfn__spot {
     int16_t layer;                       /* from 0, or TFN__NO_LAYER */
     uint8_t stack;                       /* TFN__NO_STACK: shared by the stacks, or at the model's

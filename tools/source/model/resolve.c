@@ -567,7 +567,7 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 /* -- groups of parameters -------------------------------------------------------------------- */
 
 /* A group is a pattern for names of parameters with options for those that match: rate, decay,
- * frozen, LoRA. The builder finds the group of a parameter when it creates it (tfn__join_group),
+ * frozen, LoRA. The builder finds the group of a parameter when it creates it (tfn__assign_group),
  * and gives trained parameters a place in a flat vector of their own. Then
  *   the tape     computes no gradient of a frozen parameter, nor gradients that only it needs
  *                (tfn__mark_learns)
