@@ -35463,8 +35463,8 @@ static void tfn__put_number(tfn__text *t, size_t n)
 
 TFN__RARE
 
-/* Put the rules of tokenizer.json and the marks of tokens, for tfn__blob_marks. Few tokens have
- * marks in most vocabularies, so these are listed. */
+/* Put the rules of tokenizer.json and the marks of tokens, for tfn__blob_marks. In most
+ * vocabularies few tokens have marks, so only those are written, each with its id. */
 static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
 {
     const bool fuse = k->fuse && form > 1;              /* for bytes only in the last form */
@@ -35606,7 +35606,7 @@ TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, s
     return t.used;
 }
 
-/* Put a token in merges.txt. */
+/* Put a token as in merges.txt: each byte as the character that shows it. */
 static void tfn__put_shown(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
@@ -35631,19 +35631,19 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
-/* Writes the members that tfn__json_source reads.
- *
- * Returns how many tokens the vocabulary lists. Added tokens at the end of the ids, which no piece
+/* The functions below write the members that tfn__json_source reads. */
+
+/* Returns how many tokens the vocabulary lists. Added tokens at the end of the ids, which no piece
  * is encoded as, come after the vocabulary, because its strings show bytes and theirs do not. In
  * tokenizers of characters the unknown token is always listed. */
 static int32_t tfn__listed(const tfn_tokenizer *k)
 {
-    const int behind = TFN__RAW | TFN__ADDED;
+    const int added = TFN__RAW | TFN__ADDED;
     int32_t least = 0;
     int32_t count = k->vocab;
     if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) least = k->special[TFN_SPECIAL_UNK] + 1;
     while (count > least) {
-        if ((k->flags[count - 1] & behind) != behind) break;
+        if ((k->flags[count - 1] & added) != added) break;
         count--;
     }
     return count;
@@ -35662,7 +35662,7 @@ static void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     }
 }
 
-/* "NAME": true */
+/* Put a member: its name, which includes the colon, and true or false. */
 static void tfn__put_truth(tfn__text *t, const char *name, bool truth)
 {
     const char *value = "false";
@@ -35726,7 +35726,7 @@ static bool tfn__has_metaspace(const tfn_tokenizer *k)
  *
  *     Replace     U+FFFD by U+FFFD     for invalid UTF-8
  *     Precompiled                      the table of replacements
- *     Replace     " +" at the begin, "[ _]+" at the end, by nothing
+ *     Replace     " +" at the start, "[ _]+" at the end, by nothing
  *     Replace     " {2,}" by " "       one space for several
  *     Prepend     "_"
  *     Replace     " " by "_"
@@ -39865,8 +39865,8 @@ TFN__SMALL
 
 /* -- options by name ------------------------------------------------------------------------- */
 
-/* "no option is called widht; did you mean width?" A user who writes "lr" means schedule.lr, so the
- * part after a dot is compared on its own, too. */
+/* Reports "no option is called widht; did you mean width?" A user who writes "lr" means
+ * schedule.lr, so the part after a dot is compared on its own, too. */
 static void tfn__no_option(tfn_error *e, const char *given)
 {
     tfn__text t = tfn__text_in(e->name, sizeof e->name);
@@ -39883,7 +39883,7 @@ static void tfn__no_option(tfn_error *e, const char *given)
     tfn__end(&t);
 }
 
-/* The row of an option; NULL: unknown. */
+/* Returns the row of an option, or NULL if no option has this name. */
 static const tfn__field *tfn__find_field(const char *name)
 {
     for (int i = 0; i < TFN__FIELDS; i++)
@@ -39891,7 +39891,8 @@ static const tfn__field *tfn__find_field(const char *name)
     return NULL;
 }
 
-/* "layers is two; a whole number is expected", also for a number that does not fit the type. */
+/* Reports "layers is two; a whole number of 32 bits is expected", also for a number that does not
+ * fit the type. */
 static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
 {
     const char *wanted = NULL;
@@ -39980,7 +39981,7 @@ TFNORM_API const char *tfn_desc_name(int32_t i)
  * row; a test compares the rows with the declarations. */
 typedef struct tfn__member {
     char     type[24], name[20];
-    char     kind;
+    char     kind;                      /* the letter that tfn_layout returns */
     uint32_t at, size;
 } tfn__member;
 
@@ -40089,7 +40090,7 @@ static const tfn__member tfn__members[] = {
 #endif
 };
 
-/* The first row with these names; the struct itself has an empty one. */
+/* Returns the kind of the first row with these names. The struct's own row has an empty name. */
 TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_t *size)
 {
     if (!type) return 0;

@@ -11,8 +11,8 @@ TFN__SMALL
 
 /* -- options by name ------------------------------------------------------------------------- */
 
-/* "no option is called widht; did you mean width?" A user who writes "lr" means schedule.lr, so the
- * part after a dot is compared on its own, too. */
+/* Reports "no option is called widht; did you mean width?" A user who writes "lr" means
+ * schedule.lr, so the part after a dot is compared on its own, too. */
 static void tfn__no_option(tfn_error *e, const char *given)
 {
     tfn__text t = tfn__text_in(e->name, sizeof e->name);
@@ -29,7 +29,7 @@ static void tfn__no_option(tfn_error *e, const char *given)
     tfn__end(&t);
 }
 
-/* The row of an option; NULL: unknown. */
+/* Returns the row of an option, or NULL if no option has this name. */
 SHARED const tfn__field *tfn__find_field(const char *name)
 {
     for (int i = 0; i < TFN__FIELDS; i++)
@@ -37,7 +37,8 @@ SHARED const tfn__field *tfn__find_field(const char *name)
     return NULL;
 }
 
-/* "layers is two; a whole number is expected", also for a number that does not fit the type. */
+/* Reports "layers is two; a whole number of 32 bits is expected", also for a number that does not
+ * fit the type. */
 static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
 {
     const char *wanted = NULL;
@@ -126,7 +127,7 @@ TFNORM_API const char *tfn_desc_name(int32_t i)
  * row; a test compares the rows with the declarations. */
 typedef struct tfn__member {
     char     type[24], name[20];
-    char     kind;
+    char     kind;                      /* the letter that tfn_layout returns */
     uint32_t at, size;
 } tfn__member;
 
@@ -235,7 +236,7 @@ static const tfn__member tfn__members[] = {
 #endif
 };
 
-/* The first row with these names; the struct itself has an empty one. */
+/* Returns the kind of the first row with these names. The struct's own row has an empty name. */
 TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_t *size)
 {
     if (!type) return 0;

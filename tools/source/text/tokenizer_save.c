@@ -21,8 +21,8 @@ static void tfn__put_number(tfn__text *t, size_t n)
 
 TFN__RARE
 
-/* Put the rules of tokenizer.json and the marks of tokens, for tfn__blob_marks. Few tokens have
- * marks in most vocabularies, so these are listed. */
+/* Put the rules of tokenizer.json and the marks of tokens, for tfn__blob_marks. In most
+ * vocabularies few tokens have marks, so only those are written, each with its id. */
 static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k, int form)
 {
     const bool fuse = k->fuse && form > 1;              /* for bytes only in the last form */
@@ -164,7 +164,7 @@ TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, s
     return t.used;
 }
 
-/* Put a token in merges.txt. */
+/* Put a token as in merges.txt: each byte as the character that shows it. */
 static void tfn__put_shown(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
@@ -189,19 +189,19 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
-/* Writes the members that tfn__json_source reads.
- *
- * Returns how many tokens the vocabulary lists. Added tokens at the end of the ids, which no piece
+/* The functions below write the members that tfn__json_source reads. */
+
+/* Returns how many tokens the vocabulary lists. Added tokens at the end of the ids, which no piece
  * is encoded as, come after the vocabulary, because its strings show bytes and theirs do not. In
  * tokenizers of characters the unknown token is always listed. */
 static int32_t tfn__listed(const tfn_tokenizer *k)
 {
-    const int behind = TFN__RAW | TFN__ADDED;
+    const int added = TFN__RAW | TFN__ADDED;
     int32_t least = 0;
     int32_t count = k->vocab;
     if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) least = k->special[TFN_SPECIAL_UNK] + 1;
     while (count > least) {
-        if ((k->flags[count - 1] & behind) != behind) break;
+        if ((k->flags[count - 1] & added) != added) break;
         count--;
     }
     return count;
@@ -220,7 +220,7 @@ SHARED void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     }
 }
 
-/* "NAME": true */
+/* Put a member: its name, which includes the colon, and true or false. */
 static void tfn__put_truth(tfn__text *t, const char *name, bool truth)
 {
     const char *value = "false";
@@ -284,7 +284,7 @@ static bool tfn__has_metaspace(const tfn_tokenizer *k)
  *
  *     Replace     U+FFFD by U+FFFD     for invalid UTF-8
  *     Precompiled                      the table of replacements
- *     Replace     " +" at the begin, "[ _]+" at the end, by nothing
+ *     Replace     " +" at the start, "[ _]+" at the end, by nothing
  *     Replace     " {2,}" by " "       one space for several
  *     Prepend     "_"
  *     Replace     " " by "_"
