@@ -10141,8 +10141,8 @@ static uint16_t tfn__to_bf16(float x)
 }
 
 /* Returns the nearest half, ties to even; from 65520 on it is infinite. Adding 2^13 times the power
- * of two at or below |x| (at least 2^-14) rounds, as in round_to_half. Then the exponent is
- * rebiased. */
+ * of two at or below |x| (at least 2^-14) rounds. 113 is the biased exponent of 2^-14 in a float,
+ * and 112 the difference of the biases, 127 - 15. */
 static uint16_t tfn__to_f16(float x)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -10215,7 +10215,7 @@ static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
     }
     TFNORM_MEMSET(q, 0, TFN__QBLOCK);
     if (largest < TFN__QLEAST) return 0;
-    if (largest >= TFN__QINFINITE) return 0x7fc0;
+    if (largest >= TFN__QINFINITE) return 0x7fc0;       /* NaN */
     for (; step <= end; step++) {
         for (int sign = 0; sign <= four; sign++) {
             uint16_t bits = tfn__to_bf16(amax * 4 / (float)step);
@@ -27043,7 +27043,7 @@ static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
     return (ptrdiff_t)s * g->width;
 }
 
-/* The same at a step, in arrays (steps, sentences, width). */
+/* Returns the index of its first beam at a step, in arrays (steps, sentences, width). */
 static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s)
 {
     return ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
@@ -35991,8 +35991,8 @@ static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed
     }
 }
 
-/* If scores decide the merges: the next position after byte `at` that cuts a token into two tokens,
- * and these two; 0: none. */
+/* If scores decide the merges: returns the next position after byte `at` that cuts a token into two
+ * tokens, and sets these as halves; or returns 0. */
 static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, int32_t *halves)
 {
     const uint8_t *s = k->text + k->start[id];

@@ -57,8 +57,8 @@ SHARED uint16_t tfn__to_bf16(float x)
 }
 
 /* Returns the nearest half, ties to even; from 65520 on it is infinite. Adding 2^13 times the power
- * of two at or below |x| (at least 2^-14) rounds, as in round_to_half. Then the exponent is
- * rebiased. */
+ * of two at or below |x| (at least 2^-14) rounds. 113 is the biased exponent of 2^-14 in a float,
+ * and 112 the difference of the biases, 127 - 15. */
 SHARED uint16_t tfn__to_f16(float x)
 {
     const uint32_t u = tfn__to_bits(x);
@@ -131,7 +131,7 @@ static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
     }
     TFNORM_MEMSET(q, 0, TFN__QBLOCK);
     if (largest < TFN__QLEAST) return 0;
-    if (largest >= TFN__QINFINITE) return 0x7fc0;
+    if (largest >= TFN__QINFINITE) return 0x7fc0;       /* NaN */
     for (; step <= end; step++) {
         for (int sign = 0; sign <= four; sign++) {
             uint16_t bits = tfn__to_bf16(amax * 4 / (float)step);

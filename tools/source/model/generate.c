@@ -286,7 +286,7 @@ static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
     return (ptrdiff_t)s * g->width;
 }
 
-/* The same at a step, in arrays (steps, sentences, width). */
+/* Returns the index of its first beam at a step, in arrays (steps, sentences, width). */
 static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s)
 {
     return ((ptrdiff_t)step * g->desc.sentences + s) * g->width;

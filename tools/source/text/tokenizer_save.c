@@ -549,8 +549,8 @@ static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed
     }
 }
 
-/* If scores decide the merges: the next position after byte `at` that cuts a token into two tokens,
- * and these two; 0: none. */
+/* If scores decide the merges: returns the next position after byte `at` that cuts a token into two
+ * tokens, and sets these as halves; or returns 0. */
 SHARED size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, int32_t *halves)
 {
     const uint8_t *s = k->text + k->start[id];
