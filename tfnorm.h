@@ -48551,6 +48551,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *                                   members by name, and recompile every file
  *       TFN_KEY_MOST                gone: windows are options (desc.window)
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
+ *       tfn_random_shuffle up to    another order: some places were preferred. Batches of small
+ *       64 numbers                  sets of sentences have it, too
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
  *       the norm of a row whose     is right, or NaN if a float cannot hold it
  *       squares overflow is 0
