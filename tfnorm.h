@@ -4439,8 +4439,8 @@ TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
 TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 {
     const int most = 31;              /* bits of a half: n up to 2^62 */
-    int half = 1;
     const uint64_t rounds = n <= 64 ? 12 : 4;
+    int half = 1;
     uint64_t x = (uint64_t)i;
     uint64_t mask;
     if (n <= 1) return 0;
@@ -32000,11 +32000,12 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return -1;
 }
 
-/* True if a merge gives this token. */
-static bool tfn__is_merged(const tfn_tokenizer *k, int32_t id)
+/* True if a merge gives the unknown token. Only byte-level BPE has one here. */
+static bool tfn__merges_to_unknown(const tfn_tokenizer *k)
 {
+    if (k->unknown_byte < 0) return false;
     for (int32_t i = 0; i < k->merges; i++)
-        if (k->merge[3*i + 2] == id) return true;
+        if (k->merge[3*i + 2] == k->unknown_byte) return true;
     return false;
 }
 
@@ -32015,10 +32016,11 @@ static bool tfn__is_merged(const tfn_tokenizer *k, int32_t id)
  * merge everything at once. */
 static ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
+    const bool in_blocks = !tfn__merges_to_unknown(k);
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
-    if (!tfn__is_merged(k, k->unknown_byte)) while (at < n) {
+    while (in_blocks && at < n) {
         const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
         if (more < 0) break;
         done = more;

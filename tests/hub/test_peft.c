@@ -42,7 +42,7 @@ static bool peft_load(tfn_model *m, peft_case *c, const char *name, const char *
     return peft_make(m, c, base, inference);
 }
 
-/* What a test writes. */
+/* The files that a test writes. */
 static unsigned char peft_file[PEFT_ROOM];
 static char peft_text[PEFT_ROOM];
 static tfn_file peft_tensors;
@@ -160,7 +160,7 @@ static void peft_apply(tfn_model *m, const char *matrix, const char *module, int
     }
 }
 
-/* The base with what was written, by the formula. */
+/* The base plus the written adapter, by the formula. */
 static void peft_by_hand(const tfn_batch *batch, const double *wanted, int n)
 {
     tfn_model m;
@@ -198,16 +198,32 @@ static bool peft_several(tfn_model *m)
     return peft_grouped(m, groups, 3);
 }
 
+/* The model's logits as doubles. Returns how many. */
+static int peft_doubles(tfn_model *m, const tfn_batch *batch, double *to)
+{
+    static float logits[PEFT_LOGITS];
+    const int n = peft_floats(m, batch, logits);
+    for (int i = 0; i < n; i++) to[i] = (double)logits[i];
+    return n;
+}
+
+/* The adapter of the case, read on top of GPT-2, gives these logits. */
+static void peft_reads(peft_case *c, const double *wanted, int n)
+{
+    tfn_model m;
+    if (!peft_make(&m, c, "gpt2", false)) return;
+    CHECK_NEAR(tfn_model_logits(&m, &c->text.batch), wanted, n, 1e-6);
+    tfn_model_free(&m);
+}
+
 TEST(peft_stacks)
 {
     static peft_case c;
     static double wanted[PEFT_LOGITS];
-    static float logits[PEFT_LOGITS];
-    tfn_model m, again;
+    tfn_model m;
     int n;
     if (!peft_several(&m) || !folders_sentences(&c.text, "gpt2")) return;
-    n = peft_floats(&m, &c.text.batch, logits);
-    for (int i = 0; i < n; i++) wanted[i] = (double)logits[i];
+    n = peft_doubles(&m, &c.text.batch, wanted);
     peft_keep(&m, NULL, &c.x);
     peft_says("\"r\": 5,");
     peft_says("\"lora_alpha\": 10,");
@@ -216,9 +232,7 @@ TEST(peft_stacks)
     peft_says("\"target_modules\": [\"attn.c_attn\", \"h.0.mlp.c_fc\"]");
     peft_says("\"fan_in_fan_out\": true");
     peft_by_hand(&c.text.batch, wanted, n);
-    if (!peft_make(&again, &c, "gpt2", false)) return;
-    CHECK_NEAR(tfn_model_logits(&again, &c.text.batch), wanted, n, 1e-6);
-    tfn_model_free(&again);
+    peft_reads(&c, wanted, n);
     tfn_model_free(&m);
     tfn_file_close(&peft_tensors);
 }
@@ -230,18 +244,14 @@ TEST(peft_factors)
                                           "decoder.*.self.v.weight rank=2 alpha=2" };
     static peft_case c;
     static double wanted[PEFT_LOGITS];
-    static float logits[PEFT_LOGITS];
-    tfn_model m, again;
+    tfn_model m;
     int n;
     if (!peft_grouped(&m, groups, 2) || !folders_sentences(&c.text, "gpt2")) return;
-    n = peft_floats(&m, &c.text.batch, logits);
-    for (int i = 0; i < n; i++) wanted[i] = (double)logits[i];
+    n = peft_doubles(&m, &c.text.batch, wanted);
     peft_keep(&m, NULL, &c.x);
     peft_says("\"r\": 5,");
     peft_says("\"lora_alpha\": 10,");
-    if (!peft_make(&again, &c, "gpt2", false)) return;
-    CHECK_NEAR(tfn_model_logits(&again, &c.text.batch), wanted, n, 1e-6);
-    tfn_model_free(&again);
+    peft_reads(&c, wanted, n);
     tfn_model_free(&m);
     tfn_file_close(&peft_tensors);
 }
@@ -306,13 +316,11 @@ TEST(peft_rounded)
 {
     static peft_case c;
     static double wanted[PEFT_LOGITS];
-    static float logits[PEFT_LOGITS];
     tfn_export x;
     tfn_model m, again;
     int n;
     if (!peft_several(&m) || !folders_sentences(&c.text, "gpt2")) return;
-    n = peft_floats(&m, &c.text.batch, logits);
-    for (int i = 0; i < n; i++) wanted[i] = (double)logits[i];
+    n = peft_doubles(&m, &c.text.batch, wanted);
     peft_keep(&m, NULL, &c.x);
     memset(&x, 0, sizeof x);
     peft_tensors = folders_to(peft_file, sizeof peft_file);

@@ -261,6 +261,12 @@ TEST(step_clipping_constant)
     tfn_model_free(&m);
 }
 
+/* The run holds no array of the caller. */
+static void step_released(const tfn_model *m)
+{
+    for (int i = 0; i < TFN_SLOTS; i++) CHECK(!m->run.ints[i] && !m->run.inputs[i]);
+}
+
 /* No call keeps a pointer to its arguments. */
 TEST(step_keeps_nothing)
 {
@@ -278,7 +284,7 @@ TEST(step_keeps_nothing)
         if (call == 2) CHECK(tfn_model_step(&m, batch, &report) == TFN_OK);
         if (call == 3) CHECK(tfn_model_gradient(&m, batch, 0, false, &sums) == TFN_OK);
         if (call == 4) CHECK(tfn_model_profile(&m, batch) == TFN_OK || m.error.status != TFN_OK);
-        for (int i = 0; i < TFN_SLOTS; i++) CHECK(!m.run.ints[i] && !m.run.inputs[i]);
+        step_released(&m);
     }
     tfn_model_free(&m);
 }
@@ -302,7 +308,7 @@ TEST(step_keeps_no_frames)
         if (call == 0) CHECK(tfn_model_logits(&m, &b.batch) != NULL);
         if (call == 1) CHECK(tfn_model_eval(&m, &b.batch, &report) == TFN_OK);
         if (call == 2) CHECK(tfn_model_step(&m, &b.batch, &report) == TFN_OK);
-        for (int i = 0; i < TFN_SLOTS; i++) CHECK(!m.run.ints[i] && !m.run.inputs[i]);
+        step_released(&m);
     }
     tfn_model_free(&m);
 }
@@ -328,7 +334,7 @@ TEST(step_readings_keep_nothing)
                                 TFN_SUBLAYER_SELF_ATTENTION, -1, to);
         if (call == 5) tfn_model_lens(&m, batch, 1);
         CHECK_INT(m.error.status, wanted);
-        for (int i = 0; i < TFN_SLOTS; i++) CHECK(!m.run.ints[i] && !m.run.inputs[i]);
+        step_released(&m);
     }
     tfn_model_free(&m);
 }

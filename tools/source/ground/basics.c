@@ -396,8 +396,8 @@ TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
 TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 {
     const int most = 31;              /* bits of a half: n up to 2^62 */
-    int half = 1;
     const uint64_t rounds = n <= 64 ? 12 : 4;
+    int half = 1;
     uint64_t x = (uint64_t)i;
     uint64_t mask;
     if (n <= 1) return 0;

@@ -324,11 +324,12 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return -1;
 }
 
-/* True if a merge gives this token. */
-static bool tfn__is_merged(const tfn_tokenizer *k, int32_t id)
+/* True if a merge gives the unknown token. Only byte-level BPE has one here. */
+static bool tfn__merges_to_unknown(const tfn_tokenizer *k)
 {
+    if (k->unknown_byte < 0) return false;
     for (int32_t i = 0; i < k->merges; i++)
-        if (k->merge[3*i + 2] == id) return true;
+        if (k->merge[3*i + 2] == k->unknown_byte) return true;
     return false;
 }
 
@@ -339,10 +340,11 @@ static bool tfn__is_merged(const tfn_tokenizer *k, int32_t id)
  * merge everything at once. */
 SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
+    const bool in_blocks = !tfn__merges_to_unknown(k);
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
-    if (!tfn__is_merged(k, k->unknown_byte)) while (at < n) {
+    while (in_blocks && at < n) {
         const ptrdiff_t more = tfn__merge_block(k, ids, done, ids + at, n - at, &used);
         if (more < 0) break;
         done = more;
