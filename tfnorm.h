@@ -43162,7 +43162,7 @@ static const tfn_tensor_rule tfn__gguf_tensors[] = {
 };
 static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
 
-/* What all families with rotary positions share. The scaling of Llama 3 is in no key but in the
+/* The keys and tensors of all families with rotary positions. The scaling of Llama 3 is in no key but in the
  * tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
 static const tfn_key_rule tfn__gguf_turning_keys[] = {
     { NULL, "position", "rotary", TFN_KEY_IS },
@@ -43180,8 +43180,8 @@ static const tfn_tensor_rule tfn__gguf_turning_tensors[] = {
 static const tfn_family tfn__gguf_turning = { "gguf-turning", NULL, &tfn__gguf_base,
                                               tfn__gguf_turning_keys, tfn__gguf_turning_tensors };
 
-/* What Llama and similar families share: RMSNorm, rotation of whole heads, gates, no biases except
- * perhaps those of queries, keys and values. */
+/* Llama and similar families: RMSNorm, rotation of whole heads, gates, no biases except perhaps
+ * those of queries, keys and values. */
 static const tfn_key_rule tfn__gguf_rotary_keys[] = {
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
     { NULL, "no_bias", "true", TFN_KEY_IS },
@@ -45945,14 +45945,14 @@ static float tfn__offset_of(const tfn_model_desc *d)
     return 0;
 }
 
-/* What is added to the gains of norms for a file whose options are d: the model may store them
- * with another offset than the file. */
+/* Returns the number to add to the gains of norms in a file whose options are d: the model may
+ * store them with another offset than the file. */
 static float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d)
 {
     return tfn__offset_of(&m->desc) - tfn__offset_of(d);
 }
 
-/* What is added to the values of a tensor. */
+/* Returns the number to add to the values of a tensor. */
 static float tfn__plus_for(const tfn__exporting *g, const tfn__fusion *o)
 {
     if (o->vector && tfn__name_matches("*norm*.weight", o->part->info.name)) return g->plus;

@@ -1,5 +1,5 @@
-/* A decoder on a microcontroller: weights in flash, no allocation, no stdio. Its code size is
- * measured. */
+/* A decoder on a microcontroller: weights in flash, no allocation, no stdio. The test `size`
+ * measures its code. */
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 

@@ -1,5 +1,5 @@
-/* Training on a microcontroller: one recipe, AdamW, sentences one by one. Its code size is
- * measured. */
+/* Training on a microcontroller: one recipe, AdamW, sentences one by one. The test `size` measures
+ * its code. */
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 

@@ -1924,7 +1924,7 @@ static const char *files_path(const files_place *p, const char *name)
     snprintf(path, sizeof paths[0], "%s/%s", p->folder, name);
     return path;
 }
-/* The file that a writer replaces. Its text must survive a failure. */
+/* The file that a writer replaces, whose text must survive a failure. */
 static const char *files_target(const files_place *p, files_writer writer)
 {
     static char paths[FILES_WRITERS][100];

@@ -1,4 +1,4 @@
-/* What every reader of tensors must hold: for the fuzzers of formats that are not safetensors. */
+/* Checks of every reader of tensors, for the fuzzers of formats that are not safetensors. */
 #ifndef TENSORS_H
 #define TENSORS_H
 #include "input.h"

@@ -421,7 +421,7 @@ TEST(options_relative_defaults)
     CHECK_INT(full.relative_distance, 128);
 }
 
-/* What 0 means in the options of optimizers. Others than the optimizer's own stay 0. */
+/* A 0 in an option that the optimizer uses becomes its default; the others stay 0. */
 TEST(options_optimizer_defaults)
 {
     static const struct {

@@ -125,8 +125,8 @@ static float *debug_before_page(size_t floats)
 #endif
 }
 
-/* The caller's gradients are only as long as the weights that train. Nothing after them is read,
- * even if the parameters are longer. */
+/* The caller's gradients are only as long as the weights that train, even if the parameters are
+ * longer: the model must not read more of them. */
 TEST(debug_frozen)
 {
     tfn_model_desc d;
@@ -149,7 +149,7 @@ TEST(debug_frozen)
     tfn_model_free(&m);
 }
 
-/* The caller's arrays are as long as the batch says. Nothing after them is read. */
+/* The caller's arrays are as long as the batch says; the model must not read more. */
 TEST(debug_ends)
 {
     enum { BANDS = 3, FRAMES = 4 * DEBUG_T + 3 };

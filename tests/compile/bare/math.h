@@ -1,5 +1,5 @@
-/* What the header wants of <math.h>, for builds without a C library: WebAssembly, and processors
- * for which this machine has a compiler only. */
+/* The part of <math.h> that the header uses, for builds without a C library: WebAssembly, and
+ * processors for which this machine has a compiler only. */
 #ifndef BARE_MATH_H
 #define BARE_MATH_H
 #define HUGE_VAL __builtin_huge_val()

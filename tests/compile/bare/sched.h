@@ -1,4 +1,4 @@
-/* What the header wants of <sched.h>, for builds without a C library. */
+/* The part of <sched.h> that the header uses, for builds without a C library. */
 #ifndef BARE_SCHED_H
 #define BARE_SCHED_H
 int sched_yield(void);

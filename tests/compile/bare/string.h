@@ -1,4 +1,4 @@
-/* What the header wants of <string.h>, for builds without a C library. */
+/* The part of <string.h> that the header uses, for builds without a C library. */
 #ifndef BARE_STRING_H
 #define BARE_STRING_H
 #include <stddef.h>

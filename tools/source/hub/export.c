@@ -804,14 +804,14 @@ static float tfn__offset_of(const tfn_model_desc *d)
     return 0;
 }
 
-/* What is added to the gains of norms for a file whose options are d: the model may store them
- * with another offset than the file. */
+/* Returns the number to add to the gains of norms in a file whose options are d: the model may
+ * store them with another offset than the file. */
 SHARED float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d)
 {
     return tfn__offset_of(&m->desc) - tfn__offset_of(d);
 }
 
-/* What is added to the values of a tensor. */
+/* Returns the number to add to the values of a tensor. */
 SHARED float tfn__plus_for(const tfn__exporting *g, const tfn__fusion *o)
 {
     if (o->vector && tfn__name_matches("*norm*.weight", o->part->info.name)) return g->plus;
