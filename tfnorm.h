@@ -27752,6 +27752,12 @@ static int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
+/* True for a byte that is a whole character of a string, whatever follows. */
+static bool tfn__is_plain(uint8_t c)
+{
+    return c >= 32 && c < 128 && c != '"' && c != '\\';
+}
+
 /* Read a string of at most size - 1 bytes and add a final zero. With `to` NULL, skip a string of
  * any length. Returns its bytes. */
 static size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
@@ -27759,8 +27765,12 @@ static size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
     tfn__text t = tfn__text_in(to, size);
     bool zero = false;              /* a \u0000 would end the text too early */
     tfn__json_want(r, '"', "a string");
-    for (;;) {
-        const int32_t c = tfn__json_char(r);
+    while (!r->wanted) {
+        const size_t begin = r->at;
+        int32_t c;
+        while (r->at < r->size && tfn__is_plain(r->s[r->at])) r->at++;
+        tfn__put_bytes(&t, r->s + begin, r->at - begin);
+        c = tfn__json_char(r);
         if (c < 0) break;
         if (c == 0) zero = true;
         tfn__put_code(&t, c);
@@ -27768,12 +27778,6 @@ static size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
     tfn__end(&t);
     if (to && (zero || t.used >= size)) tfn__want(r, "a shorter string without zeros");
     return t.used;
-}
-
-/* True for a byte that is a whole character of a string, whatever follows. */
-static bool tfn__is_plain(uint8_t c)
-{
-    return c < 128 && c != '"' && c != '\\';
 }
 
 /* Compare two strings by code points: < 0, 0 or > 0. Both were read before, so they are valid and
@@ -43162,8 +43166,8 @@ static const tfn_tensor_rule tfn__gguf_tensors[] = {
 };
 static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
 
-/* The keys and tensors of all families with rotary positions. The scaling of Llama 3 is in no key but in the
- * tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
+/* The keys and tensors of all families with rotary positions. The scaling of Llama 3 is in no key
+ * but in the tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
 static const tfn_key_rule tfn__gguf_turning_keys[] = {
     { NULL, "position", "rotary", TFN_KEY_IS },
     { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },

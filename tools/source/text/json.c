@@ -213,6 +213,12 @@ SHARED int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
+/* True for a byte that is a whole character of a string, whatever follows. */
+static bool tfn__is_plain(uint8_t c)
+{
+    return c >= 32 && c < 128 && c != '"' && c != '\\';
+}
+
 /* Read a string of at most size - 1 bytes and add a final zero. With `to` NULL, skip a string of
  * any length. Returns its bytes. */
 SHARED size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
@@ -220,8 +226,12 @@ SHARED size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
     tfn__text t = tfn__text_in(to, size);
     bool zero = false;              /* a \u0000 would end the text too early */
     tfn__json_want(r, '"', "a string");
-    for (;;) {
-        const int32_t c = tfn__json_char(r);
+    while (!r->wanted) {
+        const size_t begin = r->at;
+        int32_t c;
+        while (r->at < r->size && tfn__is_plain(r->s[r->at])) r->at++;
+        tfn__put_bytes(&t, r->s + begin, r->at - begin);
+        c = tfn__json_char(r);
         if (c < 0) break;
         if (c == 0) zero = true;
         tfn__put_code(&t, c);
@@ -229,12 +239,6 @@ SHARED size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
     tfn__end(&t);
     if (to && (zero || t.used >= size)) tfn__want(r, "a shorter string without zeros");
     return t.used;
-}
-
-/* True for a byte that is a whole character of a string, whatever follows. */
-static bool tfn__is_plain(uint8_t c)
-{
-    return c < 128 && c != '"' && c != '\\';
 }
 
 /* Compare two strings by code points: < 0, 0 or > 0. Both were read before, so they are valid and
