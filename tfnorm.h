@@ -41776,10 +41776,9 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     const double v = tfn__json_number(&r);
     int64_t less = 0;
     if (k->form == TFN_KEY_LESS) less = tfn__whole_text(k->text);
-    if (r.wanted || !(v > (double)less) || v > TFN__ANY) {
-        tfn__bad_key(x, k->key, value, "a larger number");
-        return;
-    }
+    if (r.wanted || !(v > (double)less)) tfn__bad_key(x, k->key, value, "a larger number");
+    else if (v > TFN__ANY) tfn__bad_key(x, k->key, value, "a smaller number");
+    if (x->error.status != TFN_OK) return;
     if (k->form == TFN_KEY_LESS) {
         tfn__put_int(&t, NULL, (int64_t)v - less, NULL);
     } else if (k->form == TFN_KEY_INVERSE_ROOT) {
@@ -41801,7 +41800,10 @@ static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     tfn__text t = tfn__text_in(text, sizeof text);
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     int64_t n = 0;
-    if (!tfn__config_find(&r, k->key)) return;
+    if (!tfn__config_find(&r, k->key)) {
+        tfn__set_option(x, d, k, k->text);
+        return;
+    }
     tfn__json_space(&r);
     if (tfn__peek(&r) != '{') {
         tfn__config_copy(r, text);
@@ -41835,7 +41837,7 @@ static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key
     if (tfn__equal(k->option, "rotary_size")) {
         const tfn_key_rule share = { k->key, k->option, NULL, TFN_KEY_SHARE };
         tfn__set_computed(x, &shared, &share, found);
-        if (x->error.status == TFN_OK && shared.rotary_size != d->rotary_size)
+        if (shared.rotary_size != d->rotary_size)
             tfn__bad_key(x, k->key, found, "the share that the other key says");
         return;
     }
@@ -41955,7 +41957,8 @@ static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     for (int pass = 0; pass < 2; pass++) {
         const tfn_model_desc *like = NULL;
         tfn__reader r = tfn__read_from(x->text, x->text_size);
-        if (x->error.status != TFN_OK || !tfn__config_find(&r, k->key)) return;
+        if (x->error.status != TFN_OK) return;
+        tfn__config_find(&r, k->key);
         if (pass) like = d;
         s = tfn__no_layers();
         if (k->form == TFN_KEY_GROUPS) tfn__read_groups(x, like, k, &r, &s);
@@ -42041,11 +42044,12 @@ static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char
     return tfn__rule_of_key(family->like, key);
 }
 
-/* True if the last rule for a key gives a default: it makes a required key optional. */
+/* True if the last rule for a key of this family gives a default: it makes a required key
+ * optional. */
 static bool tfn__has_default(const tfn_family *family, const char *key)
 {
     const tfn_key_rule *last = tfn__rule_of_key(family, key);
-    return last && last->form == TFN_KEY_IS && last->text;
+    return last->form == TFN_KEY_IS && last->text;
 }
 
 /* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
@@ -42059,7 +42063,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
                         || k->form == TFN_KEY_LAYERS || k->form == TFN_KEY_GROUPS;
     const char *found = k->text;
-    if (!k->option && !k->text) return;
+    if (!k->text && (!k->option || !k->key)) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
@@ -42291,7 +42295,7 @@ static void tfn__check_keys(tfn_import *x)
 static void tfn__find_family(tfn_import *x)
 {
     char value[TFN__VALUE_ROOM];
-    if (x->error.status != TFN_OK || x->family) return;
+    if (x->family) return;
     if (!tfn__config_value(x, "model_type", value)) {
         tfn__fail(&x->error, TFN_NOT_FOUND, "import", tfn__no_type_text, 0, 0);
         return;
@@ -42483,7 +42487,7 @@ static bool tfn__zip_place(const tfn__zip *z, int32_t i, uint64_t *begin, uint64
     *size = tfn__zip_wide(z, at, 24, 0);
     if (tfn__zip_number(z, at + 10, 2) || packed != *size) return false;
     if (tfn__zip_number(z, at + 8, 2) & 1) return false;            /* encrypted */
-    if (z->f->used < sizeof local || from > z->f->used - sizeof local) return false;
+    if (from > z->f->used - sizeof local) return false;     /* an entry has more bytes than local */
     if (!tfn__file_get(z->f, from, local, sizeof local)) return false;
     if (tfn__from_bytes(local, 4) != 0x04034b50) return false;
     *begin = from + sizeof local + tfn__from_bytes(local + 26, 2) + tfn__from_bytes(local + 28, 2);
@@ -43086,7 +43090,7 @@ static tfn_status tfn__open_tensors(tfn_file *f, const char *name)
 /* True if the file has this tensor but its values are not row-major. */
 static bool tfn__has_strides(tfn_file *f, const char *name)
 {
-    return f->header && tfn__fine(f) && tfn_file_text(f, name, NULL, 0) > 0;
+    return f->header && tfn_file_text(f, name, NULL, 0) > 0;
 }
 TFN__SMALL_END
 #endif
@@ -44714,7 +44718,8 @@ static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *b
     return false;
 }
 
-/* Report a parameter without values, by the first name under which they may be stored. */
+/* Report a parameter without values, by the last name under which they may be stored, or by that of
+ * a tensor whose values are not read. */
 static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *blanks)
 {
     char name[sizeof c->tensor.name];
@@ -44725,8 +44730,10 @@ static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *bla
     do {
         more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
         tfn__put_form(name, sizeof name, prefix, c->rule->theirs, blanks);
-        if (tfn__has_strides(&x->file, name))
+        if (tfn__has_strides(&x->file, name)) {
             text = "the values of %s do not follow each other: save it contiguous";
+            break;
+        }
     } while (more);
     tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
 }
@@ -44758,8 +44765,8 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
                        c->info.name);
         return false;
     }
-    if (!tfn__find_by_rules(x, &m->desc, c)) tfn__miss(x, c, &blanks);
-    if (x->error.status == TFN_OK) tfn__check_match(x, &m->desc, c);
+    if (tfn__find_by_rules(x, &m->desc, c)) tfn__check_match(x, &m->desc, c);
+    else if (x->error.status == TFN_OK) tfn__miss(x, c, &blanks);
     c->table = TFN__PACKS && m->weights[i].table;
     if (!i) x->dtype = c->tensor.dtype;
     return x->error.status == TFN_OK;
@@ -44941,7 +44948,7 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
         tfn__check_tensors_of(x, m, &x->file);
     for (bool more = tfn__texts_open(&x->index, &r); more; more = tfn__json_more(&r, '}')) {
         tfn__next_text(&r, name);
-        if (x->error.status == TFN_OK && name[0]) tfn__check_tensor(x, m, name);
+        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, name);
     }
 }
 

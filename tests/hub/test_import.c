@@ -604,7 +604,7 @@ TEST(import_texts)
         { "n", "-1.5" }, { "null", "null" }, { "id2label.0.x", "" }, { "", "" }, { "b.0", "" }
     };
     tfn_import x = folders_import(config, sizeof config - 1, NULL);
-    char text[32];
+    char text[32], wide[240];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CASE("%s", cases[i].key);
         CHECK_INT(tfn_import_text(&x, cases[i].key, text, sizeof text), strlen(cases[i].text));
@@ -613,6 +613,12 @@ TEST(import_texts)
     }
     CHECK_INT(tfn_import_text(&x, "b", text, 4), 13);
     CHECK(!strcmp(text, "[[3"));
+    snprintf(wide, sizeof wide, "{\"%0200d\": 1, \"a\": 2}", 7);
+    x.config = wide;
+    x.config_size = strlen(wide);
+    CHECK_INT(tfn_import_text(&x, "a", text, sizeof text), 1);      /* after a long key */
+    CHECK(!strcmp(text, "2"));
+    x.config = config;
     for (x.config_size = 0; x.config_size < sizeof config - 1; x.config_size++) {
         CHECK_INT(tfn_import_text(&x, "null", text, sizeof text), 0);      /* cut short */
         CHECK_INT(x.error.status, TFN_BAD_FORMAT);
@@ -804,7 +810,8 @@ TEST(import_key_classes)
     };
     static const char *const refused[] = {
         "\"pruned_heads\": {\"0\": [1]}", "\"is_encoder_decoder\": true", "\"add_cross_attention\": true",
-        "\"logit_scale\": 0.0625", "\"expert_count\": 4"
+        "\"logit_scale\": 0.0625", "\"expert_count\": 4",
+        "\"layer_types\": [\"full_attention\", \"sliding_attention\"]"
     };
     tfn_import x;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
@@ -823,6 +830,7 @@ TEST(import_key_classes)
     import_insists("llama", "\"rope_interleaved\": true", "rope_interleaved");
     import_insists("llama", "\"quantization_config\": {\"bits\": 4}", "key quantization_config");
     import_insists("llama", "\"residual_multiplier\": 0.22", "key residual_multiplier");
+    import_insists("llama", "\"residual_multiplier\": \"1x\"", "key residual_multiplier");
     import_insists("llama", "\"final_logit_softcapping\": 30.0", "final_logit_softcapping");
     import_insists("gpt2", "\"scale_attn_weights\": [true]", "scale_attn_weights is [true]");
     import_insists("gpt_neo", "\"attention_types\": [1, [[\"global\", \"local\"]]]",
@@ -834,6 +842,7 @@ TEST(import_key_classes)
     import_insists("roberta", "\"max_position_embeddings\": \"many\"", "context is many; a whole");
     import_insists("roberta", "\"max_position_embeddings\": 1e300", "context is 1e300; a whole");
     import_insists("gpt_neox", "\"partial_rotary_factor\": \"x\"", "is x; a larger number");
+    import_insists("gpt_neox", "\"partial_rotary_factor\": 1e300", "is 1e300; a smaller number");
     import_insists("gpt_neo", "\"attention_types\": [[[\"global\"]]]",
                    "attention_types has 0 layers, there are");
     import_accepts("qwen2", "\"layer_types\": [\"full_attention\", \"full_attention\"]");
@@ -1134,6 +1143,7 @@ TEST(import_windows)
         { "mistral", "\"use_cache\": true", "\"use_cache\": false", 0, 0, 0 },
         { "qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": true", 5, 1, 0 },
         { "qwen2", "\"use_sliding_window\": false", "\"use_cache\": true", 0, 1, 0 },
+        { "qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": null", 0, 1, 0 },
         { "qwen2-types", "\"sliding_attention\"", "\"full_attention\"", 0, 0, 0 },
         { "qwen2-types", "\"full_attention\"", "\"sliding_attention\"", 5, 0, 0 },
         { "qwen2-types", "\"full_attention\"", "\"full_attention\"", 5, 0, 2 },
@@ -1171,14 +1181,14 @@ static void import_weights_refused(const tfn_model_desc *d, const char *name, co
 }
 
 /* A tensor of another rank, and one of a dtype whose values are not read. */
-static void import_named_refused(const char *name, const char *dtype, const char *shape, int bytes,
-                                 const char *wanted)
+static void import_named_refused(const char *family, const char *name, const char *dtype,
+                                 const char *shape, int bytes, const char *wanted)
 {
     static unsigned char file[1 << 16];
     static char config[IMPORT_TEXT];
     tfn_model_desc d;
     tfn_file f;
-    tfn_import x = folders_import(config, folders_config("llama", config, sizeof config), &f);
+    tfn_import x = folders_import(config, folders_config(family, config, sizeof config), &f);
     tfn_model m;
     int n;
     CASE("%s", wanted);
@@ -1201,7 +1211,7 @@ static void import_named_refused(const char *name, const char *dtype, const char
 static void import_tensor_refused(const char *dtype, const char *shape, int bytes,
                                   const char *wanted)
 {
-    import_named_refused("model.embed_tokens.weight", dtype, shape, bytes, wanted);
+    import_named_refused("llama", "model.embed_tokens.weight", dtype, shape, bytes, wanted);
 }
 /* Names that are almost those of a layer are other tensors, for which a model has no place. */
 static void import_strange_names(void)
@@ -1215,15 +1225,18 @@ static void import_strange_names(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char wanted[200];
         snprintf(wanted, sizeof wanted, "a tensor %s, for which the model has no place", names[i]);
-        import_named_refused(names[i], "F32", "", 4, wanted);
+        import_named_refused("llama", names[i], "F32", "", 4, wanted);
     }
+    import_named_refused("gpt2", "h.0.ln_1.gain", "F32", "", 4, "a tensor h.0.ln_1.gain, for which");
 }
 
-/* A folder's path with and without a last slash, an empty one, and a config.json beyond the
- * limit. */
+/* A folder's path with and without a last slash, an empty one, one that is too long, and a
+ * config.json beyond the limit. */
 static void import_paths(void)
 {
-    char folder[300];
+    char folder[300], far[2000];
+    tfn_model_desc d = folders_desc(true);
+    tfn_import x = folders_import(NULL, 0, NULL);
     tfn_model m;
     FILE *f;
     CASE("paths");
@@ -1231,6 +1244,10 @@ static void import_paths(void)
     CHECK_INT(tfn_import_new(&m, folder, NULL), TFN_OK);
     tfn_model_free(&m);
     CHECK_INT(tfn_import_new(&m, "", NULL), TFN_BAD_FILE);
+    snprintf(far, sizeof far, "%01999d", 0);
+    x.folder = far;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_BAD_FILE);
+    CHECK_SAYS(&x.error, "the folder's path has 1999 bytes, the limit is 768");
     f = fopen("build/config.json", "wb");
     CHECK(f && !fseek(f, 100000000, SEEK_SET) && fwrite("}", 1, 1, f) == 1);
     if (f) fclose(f);
@@ -1262,19 +1279,200 @@ static void import_into(const tfn_model_desc *d, tfn_import *x)
     }
 }
 
-/* A folder whose weights are missing. */
-static void import_without_weights(void)
+/* Makes the folder build a model with the config.json of `name` and one more file. */
+static void import_put_file(const char *name, const void *bytes, size_t size)
+{
+    char path[100];
+    FILE *f;
+    snprintf(path, sizeof path, "build/%s", name);
+    f = fopen(path, "wb");
+    CHECK(f && fwrite(bytes, 1, size, f) == size);
+    if (f) fclose(f);
+}
+static void import_build(const char *name, const char *file, const void *bytes, size_t size)
 {
     static char config[IMPORT_TEXT];
-    const size_t bytes = folders_config("llama", config, sizeof config);
-    FILE *f = fopen("build/config.json", "wb");
-    tfn_model m;
-    CASE("no weights");
-    CHECK(f && fwrite(config, 1, bytes, f) == bytes);
-    if (f) fclose(f);
-    CHECK(tfn_import_new(&m, "build", NULL) != TFN_OK);
-    CHECK_SAYS(&m.error, "build: cannot be opened");
+    import_put_file("config.json", config, folders_config(name, config, sizeof config));
+    if (file) import_put_file(file, bytes, size);
+}
+static void import_unbuild(const char *file)
+{
+    char path[100];
+    snprintf(path, sizeof path, "build/%s", file ? file : "");
     remove("build/config.json");
+    if (file) remove(path);
+}
+
+/* A folder with the config.json of `name` and this file is refused with these words. */
+static void import_build_refused(const char *name, const char *file, const void *bytes, size_t size,
+                                 const char *wanted)
+{
+    static const char folder[] = "build";
+    tfn_model_desc d;
+    tfn_model m;
+    tfn_import x = folders_import(NULL, 0, NULL);
+    CASE("%s", wanted);
+    import_build(name, file, bytes, size);
+    memset(&d, 0, sizeof d);
+    x.folder = folder;
+    CHECK_OK(tfn_import_peek(&x, &d), &x.error);
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK(tfn_import_weights(&x, &m) != TFN_OK);
+    CHECK_SAYS(&x.error, wanted);
+    tfn_model_free(&m);
+    import_unbuild(file);
+}
+
+/* A folder's weights are missing, or no safetensors file, or an index names a part that is missing,
+ * or a tensor with too long a name. */
+static void import_broken_weights(void)
+{
+    static const char list[] = "model.safetensors.index.json";
+    static const char part[] = "{\"weight_map\": {\"model.embed_tokens.weight\": \"x.safetensors\"}}";
+    char wide[400];
+    import_build_refused("llama", NULL, NULL, 0, "model.safetensors: cannot be opened");
+    import_build_refused("llama", "model.safetensors", "\2\0\0\0\0\0\0\0[]", 10, "{ is expected");
+    import_build_refused("llama", list, part, sizeof part - 1, "x.safetensors: cannot be opened");
+    snprintf(wide, sizeof wide, "{\"weight_map\": {\"%0300d\": \"x.safetensors\"}}", 7);
+    import_build_refused("llama", list, wide, strlen(wide), "for which the model has no place");
+}
+
+/* Puts a safetensors file of one tensor into `to`; returns its bytes. */
+static size_t import_one_tensor(unsigned char *to, const char *name)
+{
+    const int n = sprintf((char *)to + 8, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[1],"
+                          "\"data_offsets\":[0,4]}}", name);
+    for (int i = 0; i < 8; i++) to[i] = (unsigned char)((uint64_t)n >> 8*i);
+    memset(to + 8 + n, 0, 4);
+    return (size_t)n + 12;
+}
+
+/* The head of BERT is left aside only if the weights can be read and none of its tensors is
+ * there. */
+TEST(import_lost_head)
+{
+    static const char list[] = "model.safetensors.index.json";
+    static const char part[] = "{\"weight_map\": {\"cls.predictions.transform.dense.weight\": \"x\"}}";
+    static const struct { const char *tensor, *file; bool head; } rows[] = {
+        { "embeddings.word_embeddings.weight", "model.safetensors", false },
+        { "cls.predictions.bias", "model.safetensors", true },
+        { "cls.predictions.transform.dense.weight", "model.safetensors", true },
+        { NULL, list, true },                       /* its part is missing */
+        { NULL, NULL, true }                        /* no weights */
+    };
+    unsigned char bytes[300];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_import x = folders_import(NULL, 0, NULL);
+        tfn_model_desc d;
+        CASE("row %d", (int)i);
+        memset(&d, 0, sizeof d);
+        if (rows[i].tensor)
+            import_build("bert", rows[i].file, bytes, import_one_tensor(bytes, rows[i].tensor));
+        else import_build("bert", rows[i].file, part, sizeof part - 1);
+        x.folder = "build";
+        CHECK_OK(tfn_import_peek(&x, &d), &x.error);
+        CHECK(d.head_transform == rows[i].head && d.output_bias == rows[i].head);
+        import_unbuild(rows[i].file);
+    }
+}
+
+/* A file's table of positions may have more rows than the model, but not fewer, and must have its
+ * columns. */
+TEST(import_positions)
+{
+    static unsigned char file[1 << 15];
+    static char config[IMPORT_TEXT];
+    static float logits[IMPORT_LOGITS];
+    static folders_case c;
+    const size_t bytes = folders_read(folders_path("hub", "gpt2", "model.safetensors"), file,
+                                      sizeof file);
+    static const char shape[] = "\"shape\":[16,12]", turned[] = "\"shape\":[12,16]";
+    tfn_model m;
+    tfn_model_desc d = folders_desc(true);
+    tfn_file f = folders_from(file, bytes);
+    tfn_import x = folders_import(config, folders_config("gpt2", config, sizeof config), &f);
+    const float *found;
+    size_t at = 0;
+    int32_t vocab, time;
+    if (!folders_sentences(&c, "gpt2") || !folders_model(&m, import_path("gpt2"), true)) return;
+    found = tfn_model_logits(&m, &c.batch);
+    vocab = m.desc.vocab;
+    time = c.batch.time;
+    memcpy(logits, found, (size_t)(c.count * vocab) * sizeof *found);
+    tfn_model_free(&m);
+    d.context = c.batch.time = 5;
+    d.batch = c.batch.batch = 1;
+    CHECK(time > 5);
+    CHECK_OK(tfn_import_new(&m, import_path("gpt2"), &d), &m.error);
+    CHECK_INT(m.desc.context, 5);
+    found = tfn_model_logits(&m, &c.batch);
+    if (found) CHECK_BITS(found, logits, (size_t)(5 * vocab) * sizeof *found);
+    tfn_model_free(&m);
+    for (int columns = 0; columns < 2; columns++) {
+        CASE("columns %d", columns);
+        d = folders_desc(true);
+        f = folders_from(file, bytes);
+        CHECK_OK(tfn_import_peek(&x, &d), &x.error);
+        CHECK(d.context == 16 && d.width == 12);
+        d.context = columns ? 12 : 17;
+        CHECK_OK(tfn_model_new(&m, &d, NULL), &m.error);
+        while (columns && at < bytes && memcmp(file + at, shape, sizeof shape - 1)) at++;
+        if (columns) memcpy(file + at, turned, sizeof turned - 1);
+        CHECK_OK(tfn_file_open(&f), &f.error);
+        CHECK_INT(tfn_import_weights(&x, &m), TFN_BAD_SHAPE);
+        CHECK_SAYS(&x.error, columns ? "wpe.weight has a side of 16, 12 is expected"
+                                     : "wpe.weight has a side of 16, 17 is expected");
+        tfn_file_close(&f);
+        tfn_model_free(&m);
+    }
+}
+
+/* Files of the caller that lack a tensor, or were never opened. */
+static void import_files_wrong(void)
+{
+    static char config[IMPORT_TEXT];
+    tfn_model m;
+    tfn_model_desc d = folders_desc(true);
+    tfn_file f = folders_from(NULL, 0);
+    tfn_import x = folders_import(config, folders_config("llama", config, sizeof config), &f);
+    CASE("files");
+    import_named_refused("llama", "model.embed_tokens.weight", "F32", "", 4,
+                         "the files have no tensor layers.0.");
+    CHECK_OK(tfn_import_peek(&x, &d), &x.error);
+    CHECK_OK(tfn_model_new(&m, &d, NULL), &m.error);
+    CHECK_INT(tfn_import_weights(&x, &m), TFN_NOT_READY);
+    CHECK_SAYS(&x.error, "the file is not open");
+    tfn_model_free(&m);
+}
+
+/* A blank model in the caller's memory keeps what the caller has put into LoRA's arrays. */
+TEST(import_lora_in_place)
+{
+    static float weights[8192];
+    tfn_model m;
+    tfn_model_desc d = folders_desc(true);
+    tfn_import x = folders_import(NULL, 0, NULL);
+    tfn_param_info p;
+    int arrays = 0;
+    x.folder = import_path("gpt2");
+    CHECK(tfn_group_add(&d, "decoder.*.self.q.weight rank=2", NULL));
+    CHECK_OK(tfn_import_peek(&x, &d), &x.error);
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) weights[i] = 0.5f;
+    d.blank = true;
+    d.parameters = weights;
+    CHECK_OK(tfn_model_new(&m, &d, NULL), &m.error);
+    CHECK(m.param_floats <= 8192);
+    CHECK_OK(tfn_import_weights(&x, &m), &x.error);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        const bool lora = strstr(p.name, ".lora_") != NULL;
+        bool kept = true;
+        for (int64_t k = 0; k < (int64_t)p.rows * p.cols; k++)
+            kept = kept && !(p.data[k] < 0.5f || p.data[k] > 0.5f);
+        arrays += lora;
+        CHECK(kept == lora);
+    }
+    CHECK_INT(arrays, 4);
+    tfn_model_free(&m);
 }
 
 TEST(import_weights_wrong)
@@ -1292,7 +1490,8 @@ TEST(import_weights_wrong)
     import_paths();
     x.folder = import_path("llama");
     import_into(&d, &x);
-    import_without_weights();
+    import_broken_weights();
+    import_files_wrong();
     import_weights_refused(&of, "no-such-folder", "cannot be opened");
     import_weights_refused(&of, "pickles/empty", "pytorch_model.bin: it has no tensors");
     import_weights_refused(&of, "pickles/nested", "pytorch_model.bin: it has no tensors");
@@ -1305,6 +1504,12 @@ TEST(import_weights_wrong)
     of.layers--;
     import_weights_refused(&of, "llama", "a tensor model.layers.1");
     import_weights_refused(&of, "llama-sharded", "a tensor model.layers.1");
+    x.folder = import_path("gpt2");
+    x.family = NULL;
+    memset(&of, 0, sizeof of);
+    CHECK_OK(tfn_import_peek(&x, &of), &x.error);
+    of.layers++;
+    import_weights_refused(&of, "gpt2", "no tensor h.2.ln_1.weight");
     of = d;
     of.attention_bias = TFN_ATTENTION_BIAS_QKV;
     import_weights_refused(&of, "llama", "no tensor layers.0.self_attn.q_proj.bias");
@@ -1434,11 +1639,14 @@ static void import_put_number(uint64_t x, int bytes)
 }
 
 /* Makes the archive; returns where the entry of data.pkl is in the directory. */
+static char import_inside[400] = "a";
 static size_t import_archive(const char *ops, size_t bytes, size_t wide, bool zip64)
 {
-    static const char *const names[] = { "a/data.pkl", "a/data/0" };
+    char names[2][420];
     const size_t sizes[] = { bytes, wide ? wide : 32 };
     size_t at[2], begin, end;
+    snprintf(names[0], sizeof names[0], "%s/data.pkl", import_inside);
+    snprintf(names[1], sizeof names[1], "%s/data/0", import_inside);
     import_zipped = 0;
     for (int i = 0; i < 2; i++) {
         at[i] = import_zipped;
@@ -1508,7 +1716,7 @@ static void import_opens(int tensors, const char *says)
 #define IMPORT_OF(store, offset, shape, strides) \
     "ctorch._utils\n_rebuild_tensor_v2\n(" store offset shape strides "\x89}tR"
 #define IMPORT_TENSOR IMPORT_OF(IMPORT_FLOATS, "K\0", "K\2K\3\x86", "K\3K\1\x86")
-#define IMPORT_WIDE "\x8a\6\0\0\0\0\0\x80"
+#define IMPORT_WIDE "\x8a\6\0\0\0\0\0\x40"
 #define IMPORT_OPS(ops) ops, sizeof ops - 1
 
 /* Pickles by hand: each operation that tensors need, and each error. */
@@ -1610,6 +1818,32 @@ TEST(import_pickle_operations)
     import_opens(0, none);
 }
 
+/* A small pickle that reuses a long name would make a header of over 100 MB. */
+TEST(import_pickle_repeats)
+{
+    static const char head[] = "q\0" IMPORT_TENSOR "q\1" "00(";
+    static char ops[80000];
+    size_t n = (size_t)sprintf(ops, "}X%c%c%c%c%01024d", 0, 4, 0, 0, 7);
+    memset(ops + 6, 1, 1024);                               /* six bytes each in JSON */
+    memcpy(ops + n, head, sizeof head - 1);
+    n += sizeof head - 1;
+    for (int i = 0; i < 16500; i++, n += 4) memcpy(ops + n, "h\0h\1", 4);
+    memcpy(ops + n, "u.", 2);
+    import_archive(ops, n + 2, 0, false);
+    import_opens(0, "data.pkl has too many tensors");
+}
+
+/* A tensor whose values are stored column by column is named as such. */
+TEST(import_columns)
+{
+    static const char ops[] = "}(X\x19\0\0\0model.embed_tokens.weight"
+        IMPORT_OF(IMPORT_FLOATS, "K\0", "K\2K\3\x86", "K\1K\2\x86")
+        "X\x11\0\0\0model.norm.weight" IMPORT_TENSOR "u.";
+    import_archive(ops, sizeof ops - 1, 0, false);
+    import_build_refused("llama", "pytorch_model.bin", import_zip, import_zipped,
+                         "the values of model.embed_tokens.weight do not follow each other");
+}
+
 /* Each read that fails is an error, and so is too little room. */
 TEST(import_archives_fail)
 {
@@ -1681,6 +1915,23 @@ TEST(import_archives)
     memset(import_zip + 12, 0, 8);
     import_zipped = 22;
     import_opens(0, "lacks data.pkl");
+    CASE("data.pkl ends after the file");
+    {
+        const size_t at = import_archive(ops, sizeof ops - 1, 0, false);
+        import_zip[at + 22] = import_zip[at + 26] = 1;
+        import_opens(0, "or has it compressed");
+        CASE("a name shorter than data.pkl's");
+        import_archive(ops, sizeof ops - 1, 0, false);
+        import_zip[at + 28] = 3;                            /* the other 7 bytes: an extra field */
+        import_zip[at + 30] = 7;
+        import_opens(0, "lacks data.pkl");
+    }
+    CASE("a folder with a long name");
+    memset(import_inside, 'f', 300);
+    import_archive(ops, sizeof ops - 1, 0, false);
+    import_opens(0, "lacks data.pkl");
+    memset(import_inside + 1, 0, 299);
+    import_inside[0] = 'a';
     CASE("the name in the local header ends after the file");
     import_archive(ops, sizeof ops - 1, 0, false);
     import_zip[27] = 255;
@@ -1713,6 +1964,16 @@ TEST(import_own_family)
     static const tfn_key_rule keys[] = {
         { NULL, "norm_eps", "1e-5", TFN_KEY_IS }, { NULL, NULL, NULL, TFN_KEY_IS }
     };
+    static const tfn_key_rule defaults[] = {
+        { "stages", "layers", "3", TFN_KEY_ENTRIES }, { NULL, "head_transform", "true", TFN_KEY_IS },
+        { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    static const tfn_key_rule share[] = {
+        { "hidden_act", "rotary_size", "", TFN_KEY_SAME }, { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    static const tfn_key_rule without[] = {
+        { NULL, "width", NULL, TFN_KEY_IS }, { NULL, NULL, NULL, TFN_KEY_IS }
+    };
     tfn_family own;
     tfn_import x = folders_import(NULL, 0, NULL);
     tfn_model_desc d;
@@ -1736,6 +1997,15 @@ TEST(import_own_family)
         if (tfn_import_peek(&x, &d) == TFN_OK) CHECK(form == TFN_KEY_NAMES || form == TFN_KEY_LAYERS);
         else CHECK(d.vocab == 0);
     }
+    own.keys = defaults;
+    memset(&d, 0, sizeof d);
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK(d.layers == 3 && !d.head_transform && !d.output_bias);    /* llama's files lack a head */
+    own.keys = share;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_UNSUPPORTED);
+    CHECK_SAYS(&x.error, "hidden_act is silu; a larger number");
+    own.keys = without;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     CHECK(tfn_family_find("own") == NULL && tfn_family_at(-1) == NULL);
     for (int32_t i = 0; tfn_family_at(i); i++)
         CHECK(tfn_family_find(tfn_family_at(i)->name) == tfn_family_at(i));
@@ -1767,9 +2037,14 @@ int main(void)
     RUN(import_lora_sources);
     RUN(import_windows);
     RUN(import_weights_wrong);
+    RUN(import_lost_head);
+    RUN(import_positions);
+    RUN(import_lora_in_place);
     RUN(import_pickles);
     RUN(import_pickles_broken);
     RUN(import_pickle_operations);
+    RUN(import_pickle_repeats);
+    RUN(import_columns);
     RUN(import_archives_fail);
     RUN(import_archives);
     RUN(import_own_family);

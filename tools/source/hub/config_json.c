@@ -165,10 +165,9 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     const double v = tfn__json_number(&r);
     int64_t less = 0;
     if (k->form == TFN_KEY_LESS) less = tfn__whole_text(k->text);
-    if (r.wanted || !(v > (double)less) || v > TFN__ANY) {
-        tfn__bad_key(x, k->key, value, "a larger number");
-        return;
-    }
+    if (r.wanted || !(v > (double)less)) tfn__bad_key(x, k->key, value, "a larger number");
+    else if (v > TFN__ANY) tfn__bad_key(x, k->key, value, "a smaller number");
+    if (x->error.status != TFN_OK) return;
     if (k->form == TFN_KEY_LESS) {
         tfn__put_int(&t, NULL, (int64_t)v - less, NULL);
     } else if (k->form == TFN_KEY_INVERSE_ROOT) {
@@ -190,7 +189,10 @@ static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     tfn__text t = tfn__text_in(text, sizeof text);
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     int64_t n = 0;
-    if (!tfn__config_find(&r, k->key)) return;
+    if (!tfn__config_find(&r, k->key)) {
+        tfn__set_option(x, d, k, k->text);
+        return;
+    }
     tfn__json_space(&r);
     if (tfn__peek(&r) != '{') {
         tfn__config_copy(r, text);
@@ -224,7 +226,7 @@ static void tfn__want_same(tfn_import *x, const tfn_model_desc *d, const tfn_key
     if (tfn__equal(k->option, "rotary_size")) {
         const tfn_key_rule share = { k->key, k->option, NULL, TFN_KEY_SHARE };
         tfn__set_computed(x, &shared, &share, found);
-        if (x->error.status == TFN_OK && shared.rotary_size != d->rotary_size)
+        if (shared.rotary_size != d->rotary_size)
             tfn__bad_key(x, k->key, found, "the share that the other key says");
         return;
     }
@@ -344,7 +346,8 @@ static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     for (int pass = 0; pass < 2; pass++) {
         const tfn_model_desc *like = NULL;
         tfn__reader r = tfn__read_from(x->text, x->text_size);
-        if (x->error.status != TFN_OK || !tfn__config_find(&r, k->key)) return;
+        if (x->error.status != TFN_OK) return;
+        tfn__config_find(&r, k->key);
         if (pass) like = d;
         s = tfn__no_layers();
         if (k->form == TFN_KEY_GROUPS) tfn__read_groups(x, like, k, &r, &s);
@@ -430,11 +433,12 @@ SHARED const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char
     return tfn__rule_of_key(family->like, key);
 }
 
-/* True if the last rule for a key gives a default: it makes a required key optional. */
+/* True if the last rule for a key of this family gives a default: it makes a required key
+ * optional. */
 static bool tfn__has_default(const tfn_family *family, const char *key)
 {
     const tfn_key_rule *last = tfn__rule_of_key(family, key);
-    return last && last->form == TFN_KEY_IS && last->text;
+    return last->form == TFN_KEY_IS && last->text;
 }
 
 /* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
@@ -448,7 +452,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
                         || k->form == TFN_KEY_LAYERS || k->form == TFN_KEY_GROUPS;
     const char *found = k->text;
-    if (!k->option && !k->text) return;
+    if (!k->text && (!k->option || !k->key)) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
@@ -680,7 +684,7 @@ SHARED void tfn__check_keys(tfn_import *x)
 SHARED void tfn__find_family(tfn_import *x)
 {
     char value[TFN__VALUE_ROOM];
-    if (x->error.status != TFN_OK || x->family) return;
+    if (x->family) return;
     if (!tfn__config_value(x, "model_type", value)) {
         tfn__fail(&x->error, TFN_NOT_FOUND, "import", tfn__no_type_text, 0, 0);
         return;

@@ -367,7 +367,8 @@ static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *b
     return false;
 }
 
-/* Report a parameter without values, by the first name under which they may be stored. */
+/* Report a parameter without values, by the last name under which they may be stored, or by that of
+ * a tensor whose values are not read. */
 static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *blanks)
 {
     char name[sizeof c->tensor.name];
@@ -378,8 +379,10 @@ static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *bla
     do {
         more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
         tfn__put_form(name, sizeof name, prefix, c->rule->theirs, blanks);
-        if (tfn__has_strides(&x->file, name))
+        if (tfn__has_strides(&x->file, name)) {
             text = "the values of %s do not follow each other: save it contiguous";
+            break;
+        }
     } while (more);
     tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
 }
@@ -411,8 +414,8 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
                        c->info.name);
         return false;
     }
-    if (!tfn__find_by_rules(x, &m->desc, c)) tfn__miss(x, c, &blanks);
-    if (x->error.status == TFN_OK) tfn__check_match(x, &m->desc, c);
+    if (tfn__find_by_rules(x, &m->desc, c)) tfn__check_match(x, &m->desc, c);
+    else if (x->error.status == TFN_OK) tfn__miss(x, c, &blanks);
     c->table = TFN__PACKS && m->weights[i].table;
     if (!i) x->dtype = c->tensor.dtype;
     return x->error.status == TFN_OK;
@@ -594,7 +597,7 @@ static void tfn__check_all(tfn_import *x, const tfn_model *m)
         tfn__check_tensors_of(x, m, &x->file);
     for (bool more = tfn__texts_open(&x->index, &r); more; more = tfn__json_more(&r, '}')) {
         tfn__next_text(&r, name);
-        if (x->error.status == TFN_OK && name[0]) tfn__check_tensor(x, m, name);
+        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, name);
     }
 }
 

@@ -182,7 +182,7 @@ static bool tfn__zip_place(const tfn__zip *z, int32_t i, uint64_t *begin, uint64
     *size = tfn__zip_wide(z, at, 24, 0);
     if (tfn__zip_number(z, at + 10, 2) || packed != *size) return false;
     if (tfn__zip_number(z, at + 8, 2) & 1) return false;            /* encrypted */
-    if (z->f->used < sizeof local || from > z->f->used - sizeof local) return false;
+    if (from > z->f->used - sizeof local) return false;     /* an entry has more bytes than local */
     if (!tfn__file_get(z->f, from, local, sizeof local)) return false;
     if (tfn__from_bytes(local, 4) != 0x04034b50) return false;
     *begin = from + sizeof local + tfn__from_bytes(local + 26, 2) + tfn__from_bytes(local + 28, 2);
@@ -785,6 +785,6 @@ SHARED tfn_status tfn__open_tensors(tfn_file *f, const char *name)
 /* True if the file has this tensor but its values are not row-major. */
 SHARED bool tfn__has_strides(tfn_file *f, const char *name)
 {
-    return f->header && tfn__fine(f) && tfn_file_text(f, name, NULL, 0) > 0;
+    return f->header && tfn_file_text(f, name, NULL, 0) > 0;
 }
 TFN__SMALL_END
