@@ -388,6 +388,7 @@ static bool peft_replace(char *text, size_t *bytes, const char *from, const char
 typedef struct peft_memory {
     char       config[4096], tensors[PEFT_ROOM];
     size_t     config_bytes, tensor_bytes;
+    bool       lenient;
     tfn_import x;
     tfn_file   f;
 } peft_memory;
@@ -415,6 +416,7 @@ static tfn_status peft_take(peft_memory *p, const char *family, tfn_model *m)
     p->f = folders_from(tensors, p->tensor_bytes);
     p->x = folders_import(config, p->config_bytes, &p->f);
     p->x.family = tfn_family_find(family);
+    p->x.lenient = p->lenient;
     if (tfn_file_open(&p->f) != TFN_OK) p->x.error = p->f.error;
     else if (tfn_peft_peek(&p->x, &d) == TFN_OK) tfn_peft_read(&p->x, m);
     tfn_file_close(&p->f);
@@ -426,6 +428,9 @@ static tfn_status peft_take(peft_memory *p, const char *family, tfn_model *m)
 typedef struct peft_fault {
     const char *from, *to, *wanted;
 } peft_fault;
+#define PEFT_TENS "0123456789_123456789_123456789_123456789_123456789_"
+#define PEFT_LONG PEFT_TENS PEFT_TENS PEFT_TENS PEFT_TENS
+#define PEFT_LAST "\"use_rslora\": false"       /* the last key; a repeated key overrides the first */
 
 static void peft_refuses(const char *name, const char *base, const peft_fault *rows, size_t count)
 {
@@ -465,8 +470,12 @@ TEST(peft_errors)
         { "\"r\": 3", "\"r\": 4", "lora_A.weight has 3 rows, 4 are expected" },
         { "\"r\": 3", "\"r\": 2.5", "r is 2.5; a whole number above 0 is expected" },
         { "\"r\": 3", "\"r\": \"3\"", "r is 3; a whole number" },
+        { "\"r\": 3", "\"r\": 1e300", "r is 1e300; a whole number" },
         { "\"lora_alpha\": 6", "\"lora_alpha\": 0", "lora_alpha is 0; a number above 0" },
         { "\"rank_pattern\": {}", "\"rank_pattern\": {\".*c_proj\": 2}", "names, not expressions" },
+        { "\"rank_pattern\": {}", "\"rank_pattern\": {\"^\": 2}", "names, not expressions" },
+        { "\"rank_pattern\": {}", "\"rank_pattern\": {\"c~attn\": 2}", "names, not expressions" },
+        { "\"rank_pattern\": {}", "\"rank_pattern\": {\"a" PEFT_LONG "\": 2}", "names, not expre" },
         { "\"rank_pattern\": {}", "\"rank_pattern\": {\"c_proj\": 2}", "has 3 rows, 2 are expected" },
         { "\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_attn\": -1}", "alpha_pattern is -1" },
         { "\"alpha_pattern\": {}", "\"alpha_pattern\": [1]", "alpha_pattern is [1]; an object" },
@@ -477,15 +486,325 @@ TEST(peft_errors)
         { ".h.0.attn.c_attn.lora_A", ".h.0.attn.c_attn.lora_C", "a tensor base_model.model.transforme"
           "r.h.0.attn.c_attn.lora_C.weight; names that end in lora_A.weight" },
         { ".h.0.attn.c_attn.lora_A", ".h.0.attn.c_bttn.lora_A", "for which the family has no linear" },
-        { ".h.0.attn.c_attn.lora_A", ".h.9.attn.c_attn.lora_A", "for which the model has no LoRA" }
+        { ".h.0.attn.c_attn.lora_A", ".h.9.attn.c_attn.lora_A", "for which the model has no LoRA" },
+        { "\"base_model.model.transformer.h.0.attn.c_attn.lora_A.weight\"",
+          "\"base_model.model.lora_A.weight\"                            ",
+          "a tensor base_model.model.lora_A.weight; names that" },
+        { "[3,12]", "[ 36 ]", "lora_A.weight has rank 1, not 2" }
     };
     static const peft_fault layer[] = {
         { "\"layers_to_transform\": [\n    1\n  ]", "\"layers_to_transform\": null",
           "no lora_A.weight of model.layers.0.self_attn.k_proj, which target_modules names" },
+        { "\"layers_to_transform\": [\n    1\n  ],", "", "no lora_A.weight of model.layers.0" },
+        { "\"layers_to_transform\": [\n    1\n  ]", "\"layers_to_transform\": 0",
+          "no lora_A.weight of model.layers.0" },
+        { "\"layers_to_transform\": [\n    1\n  ]", "\"layers_to_transform\": [1, 0]",
+          "no lora_A.weight of model.layers.0" },
+        { PEFT_LAST, PEFT_LAST ", \"layers_to_transform\": null, \"target_modules\":"
+          " [\"model.layers.0.self_attn.o_proj\"]", "no lora_A.weight of model.layers.0.self_attn.o_proj" },
         { "layers.1.self_attn.o_proj.lora_B", "layers.0.self_attn.o_proj.lora_B", "has lora_A.weight, but no" }
     };
     peft_refuses("gpt2", "gpt2", gpt2, sizeof gpt2 / sizeof *gpt2);
     peft_refuses("llama-layer", "llama", layer, sizeof layer / sizeof *layer);
+}
+
+/* What changes nothing: the same weights, to the bit. A module that target_modules may or may not
+ * mean is not required. */
+TEST(peft_harmless)
+{
+    static const struct { const char *name, *base, *from, *to; } rows[] = {
+        { "gpt2", "gpt2", PEFT_LAST, PEFT_LAST ", \"use_magic\": true" },
+        { "gpt2", "gpt2", "\"bias\": \"none\",", "" },
+        { "gpt2", "gpt2", "\"init_lora_weights\": true", "\"init_lora_weights\": \"eva\"" },
+        { "gpt2", "gpt2", "\"rank_pattern\": {}", "\"rank_pattern\": null" },
+        { "gpt2", "gpt2", "\"rank_pattern\": {}", "\"rank_pattern\": {\"C_ATTN\": 2}" },
+        { "gpt2", "gpt2", "\"rank_pattern\": {}", "\"rank_pattern\": {\"" PEFT_TENS "\": 2}" },
+        { "llama-layer", "llama", "\"layers_to_transform\": [\n    1\n  ]", "\"layers_to_transform\": 1" },
+        { "llama-layer", "llama", PEFT_LAST,
+          PEFT_LAST ", \"layers_to_transform\": null, \"target_modules\": \"all-linear\"" },
+        { "llama-layer", "llama", PEFT_LAST,
+          PEFT_LAST ", \"layers_to_transform\": null, \"exclude_modules\": [\"x\"]" },
+        { "llama-layer", "llama", PEFT_LAST,
+          PEFT_LAST ", \"layers_to_transform\": null, \"layers_pattern\": \"h\"" },
+        { "llama-layer", "llama", PEFT_LAST,
+          PEFT_LAST ", \"layers_to_transform\": null, \"target_modules\": [\"proj\", \"" PEFT_TENS "\"]" },
+        { "llama-layer", "llama", PEFT_LAST, PEFT_LAST
+          ", \"layers_to_transform\": null, \"target_modules\": [\"k_proj\", \"" PEFT_LONG "\"]" },
+        { "llama-layer", "llama", "\"target_modules\": [\n    \"k_proj\",\n    \"o_proj\"\n  ]",
+          "\"layers_to_transform\": null" }
+    };
+    static peft_memory p;
+    static peft_case c;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model m;
+        uint64_t hash;
+        if (!peft_load(&m, &c, rows[i].name, rows[i].base, true)) return;
+        hash = tfn_model_hash(&m);
+        peft_files(&p, rows[i].name);
+        p.lenient = true;
+        CASE("%s, %s", rows[i].name, rows[i].to);
+        CHECK(peft_replace(p.config, &p.config_bytes, rows[i].from, rows[i].to));
+        CHECK_OK(peft_take(&p, rows[i].base, &m), &p.x.error);
+        CHECK(tfn_model_hash(&m) == hash);
+        tfn_model_free(&m);
+    }
+}
+
+/* Half of alpha is half of B; A stays. */
+TEST(peft_half_alpha)
+{
+    static peft_memory p;
+    static peft_case c;
+    tfn_model whole, half;
+    tfn_param_info a, b;
+    int arrays = 0;
+    if (!peft_load(&whole, &c, "gpt2", "gpt2", true)) return;
+    if (!peft_load(&half, &c, "gpt2", "gpt2", true)) return;
+    peft_files(&p, "gpt2");
+    CHECK(peft_replace(p.config, &p.config_bytes, "\"lora_alpha\": 6", "\"lora_alpha\": 3"));
+    CHECK_OK(peft_take(&p, "gpt2", &half), &p.x.error);
+    for (int32_t i = 0; tfn_model_param(&whole, i, &a) && tfn_model_param(&half, i, &b); i++) {
+        const double factor = strstr(a.name, ".lora_b") ? 2 : 1;
+        arrays += factor > 1;
+        for (int64_t k = 0; k < (int64_t)a.rows * a.cols; k++)
+            CHECK_CLOSE(factor * (double)b.data[k], (double)a.data[k], 0);
+    }
+    CHECK(arrays > 0);
+    tfn_model_free(&whole);
+    tfn_model_free(&half);
+}
+
+/* -- adapters by hand -------------------------------------------------------------------------- */
+
+/* An adapter of GPT-2 with A and B of rank 1 for one module, each in its own file. */
+#define PEFT_HAND "{\"peft_type\": \"LORA\", \"r\": 1, \"lora_alpha\": 1}"
+typedef struct peft_hand {
+    unsigned char bytes[2][1024];
+    tfn_file      files[2];
+    tfn_import    x;
+} peft_hand;
+
+static void peft_one(tfn_file *f, unsigned char *to, const char *header, size_t values)
+{
+    const size_t n = strlen(header);
+    for (int i = 0; i < 8; i++) to[i] = (unsigned char)((uint64_t)n >> 8*i);
+    memcpy(to + 8, header, n);
+    memset(to + 8 + n, 0, values);
+    *f = folders_from(to, 8 + n + values);
+    CHECK_OK(tfn_file_open(f), &f->error);
+}
+
+static void peft_by_module(peft_hand *h, const char *dtype, int bytes)
+{
+    static const char module[] = "transformer.h.0.attn.c_attn";
+    char header[300];
+    snprintf(header, sizeof header, "{\"%s.lora_A.weight\":{\"dtype\":\"%s\",\"shape\":[1,12],"
+             "\"data_offsets\":[0,%d]}}", module, dtype, 12 * bytes);
+    peft_one(h->files, h->bytes[0], header, (size_t)(12 * bytes));
+    snprintf(header, sizeof header, "{\"%s.lora_B.weight\":{\"dtype\":\"F32\",\"shape\":[36,1],"
+             "\"data_offsets\":[0,144]}}", module);
+    peft_one(h->files + 1, h->bytes[1], header, 144);
+    h->x = folders_import(PEFT_HAND, sizeof PEFT_HAND - 1, h->files);
+    h->x.count = 2;
+    h->x.family = tfn_family_find("gpt2");
+}
+
+/* GPT-2 with LoRA of this rank for queries, keys and values. */
+static bool peft_base(tfn_model *m, const char *group)
+{
+    return peft_grouped(m, &group, 1);
+}
+
+/* What tfn_peft_read finds without a peek before it. The model stays as it is. */
+static void peft_read_refused(peft_hand *h, const char *group, const char *wanted)
+{
+    tfn_model m;
+    uint64_t hash;
+    CASE("%s", wanted);
+    if (!peft_base(&m, group)) return;
+    hash = tfn_model_hash(&m);
+    CHECK(tfn_peft_read(&h->x, &m) != TFN_OK);
+    CHECK_SAYS(&h->x.error, wanted);
+    CHECK(tfn_model_hash(&m) == hash && m.error.status == TFN_OK);
+    tfn_model_free(&m);
+}
+
+TEST(peft_reads_wrong)
+{
+    static const char all[] = "decoder.*.self.[qkv].weight rank=1";
+    static const char other[] = "{\"h.lora_C.weight\":{\"dtype\":\"F32\",\"shape\":[1],"
+                                "\"data_offsets\":[0,4]}}";
+    static const char two[] = "{\"peft_type\": \"LORA\", \"r\": 2}";
+    static const tfn_tensor_rule tensors[] = {
+        { "h.#.attn.c_attn.*", "decoder.#.self.q.*", 0, 0, 3, 0 }, { NULL, NULL, 0, 0, 0, 0 }
+    };
+    static peft_hand h;
+    tfn_family own;
+    peft_by_module(&h, "F32", 4);
+    h.x.config = two;
+    h.x.config_size = sizeof two - 1;
+    peft_read_refused(&h, all, "lora_A.weight has 1 rows, 2 are expected");
+    h.x.config = "{\"peft_type\": \"X\"}";
+    h.x.config_size = strlen(h.x.config);
+    peft_read_refused(&h, all, "peft_type is X; LORA is expected");
+    peft_by_module(&h, "F8_E4M3", 1);
+    peft_read_refused(&h, all, "lora_A.weight has a dtype that is not read");
+    peft_by_module(&h, "F32", 4);
+    memset(&own, 0, sizeof own);                /* a family that knows queries alone */
+    own.name = "own";
+    own.prefix = "transformer.";
+    own.tensors = tensors;
+    h.x.family = &own;
+    peft_read_refused(&h, "decoder.*.self.[qo].weight rank=1",
+                      "the family has no tensor for decoder.0.self.o.lora_a");
+    h.x.family = NULL;
+    peft_read_refused(&h, all, "family is NULL");
+    peft_by_module(&h, "F32", 4);
+    h.x.config = NULL;
+    peft_read_refused(&h, all, "folder or config is NULL");
+    peft_by_module(&h, "F32", 4);
+    peft_one(h.files, h.bytes[0], other, 4);
+    peft_read_refused(&h, all, "names that end in lora_A.weight");
+}
+
+/* Modules have a higher rank than the model's LoRA. */
+TEST(peft_rank_too_low)
+{
+    static peft_memory p;
+    static peft_hand h;
+    tfn_file f;
+    peft_files(&p, "gpt2");
+    f = folders_from(p.tensors, p.tensor_bytes);
+    CHECK_OK(tfn_file_open(&f), &f.error);
+    h.x = folders_import(p.config, p.config_bytes, &f);
+    h.x.family = tfn_family_find("gpt2");
+    peft_read_refused(&h, "decoder.* rank=1", "has rank 3, the model's LoRA has 1");
+    CHECK(h.x.error.found == 3 && h.x.error.wanted == 1);
+    tfn_file_close(&f);
+}
+
+/* A model with an error takes no adapter, except after a bad batch. */
+TEST(peft_after_errors)
+{
+    static const tfn_status before[] = { TFN_OK, TFN_BAD_BATCH, TFN_NOT_READY };
+    static peft_hand h;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        tfn_model m;
+        CASE("error %d before", (int)before[i]);
+        if (!peft_base(&m, "decoder.*.self.[qkv].weight rank=1")) return;
+        peft_by_module(&h, "F32", 4);
+        m.error.status = before[i];
+        CHECK_INT(tfn_peft_read(&h.x, &m), before[i] == TFN_NOT_READY ? TFN_NOT_READY : TFN_OK);
+        tfn_model_free(&m);
+    }
+}
+
+/* Bytes that cannot be read any more after `fails` calls. */
+typedef struct peft_disk {
+    const unsigned char *bytes;
+    int left;
+} peft_disk;
+static bool peft_get(void *user, uint64_t at, void *to, size_t bytes)
+{
+    peft_disk *disk = (peft_disk *)user;
+    if (disk->left-- <= 0) return false;
+    memcpy(to, disk->bytes + at, bytes);
+    return true;
+}
+
+/* The values of A or of B cannot be read: the model has the error of half a load. */
+TEST(peft_half_read)
+{
+    static peft_hand h;
+    for (int which = 0; which < 2; which++) {
+        tfn_model m;
+        tfn_file *f = h.files + which;
+        peft_disk disk = { h.bytes[which], 9 };
+        tfn_io io = { peft_get, NULL, NULL, 0 };
+        CASE("file %d", which);
+        if (!peft_base(&m, "decoder.*.self.[qkv].weight rank=1")) return;
+        peft_by_module(&h, "F32", 4);
+        io.user = &disk;
+        io.size = f->from_size;
+        *f = folders_from(NULL, 0);
+        f->io = &io;
+        CHECK_OK(tfn_file_open(f), &f->error);
+        disk.left = 0;
+        CHECK_INT(tfn_peft_read(&h.x, &m), TFN_BAD_FILE);
+        CHECK_SAYS(&h.x.error, "cannot be read");
+        CHECK_INT(m.error.status, TFN_NOT_READY);
+        CHECK_SAYS(&m.error, "half loaded");
+        tfn_model_free(&m);
+        tfn_file_close(f);
+    }
+}
+
+/* A folder without tensors, with bad ones, and with a bad configuration. */
+TEST(peft_folders_wrong)
+{
+    static const struct { const char *config, *file, *bytes, *wanted; } rows[] = {
+        { PEFT_HAND, NULL, NULL, "adapter_model.safetensors: cannot be opened" },
+        { PEFT_HAND, "build/adapter_model.bin", "PK\3\4 and twenty bytes more", "not a zip archive" },
+        { "{}", NULL, NULL, "peft_type is missing" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_import x = folders_import(NULL, 0, NULL);
+        tfn_model_desc d = folders_desc(true);
+        for (int k = 0; k < 2; k++) {
+            const char *path = k ? rows[i].file : "build/adapter_config.json";
+            const char *text = k ? rows[i].bytes : rows[i].config;
+            FILE *f = path ? fopen(path, "wb") : NULL;
+            CHECK(!path || (f && fwrite(text, 1, strlen(text), f) == strlen(text)));
+            if (f) fclose(f);
+        }
+        x.folder = "build";
+        x.family = tfn_family_find("gpt2");
+        CHECK(tfn_peft_peek(&x, &d) != TFN_OK);
+        CHECK_SAYS(&x.error, rows[i].wanted);
+        remove("build/adapter_config.json");
+        if (rows[i].file) remove(rows[i].file);
+    }
+}
+
+/* Groups of a user's family for the one module of the adapter: names without sub-layers, many maps
+ * of one sub-layer, too many groups, too long a name; and an adapter without tensors. */
+TEST(peft_groups)
+{
+    static const struct { const char *ours; int count; const char *first, *wanted; } rows[] = {
+        { "q.*", 1, "q.weight", NULL }, { "row1.*", 1, "row1.weight", NULL },
+        { "decoder.#.self.%c.*", 7, "decoder.*.self.[abcdefg].weight", NULL },
+        { "decoder.#.%c%c.*", 11, NULL, "there is no group left for decoder.*.kk.weight" },
+        { "decoder.#.a_sub_layer_with_more_than_forty_letters.*", 1, NULL, "there is no group left for" }
+    };
+    static peft_hand h;
+    tfn_model_desc d;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char ours[11][60];
+        tfn_tensor_rule tensors[12];
+        tfn_family own;
+        CASE("%s", rows[i].ours);
+        memset(&own, 0, sizeof own);
+        memset(tensors, 0, sizeof tensors);
+        for (int k = 0; k < rows[i].count; k++) {
+            snprintf(ours[k], sizeof ours[k], rows[i].ours, 'a' + k, 'a' + k);
+            tensors[k].theirs = "h.#.attn.c_attn.*";
+            tensors[k].ours = ours[k];
+        }
+        own.name = "own";
+        own.prefix = "transformer.";
+        own.tensors = tensors;
+        peft_by_module(&h, "F32", 4);
+        h.x.family = &own;
+        d = folders_desc(true);
+        if (rows[i].first) CHECK_OK(tfn_peft_peek(&h.x, &d), &h.x.error);
+        else CHECK(tfn_peft_peek(&h.x, &d) == TFN_TOO_LARGE);
+        if (rows[i].first) CHECK(!strcmp(d.groups[0].pattern, rows[i].first));
+        else CHECK_SAYS(&h.x.error, rows[i].wanted);
+    }
+    peft_by_module(&h, "F32", 4);
+    for (int k = 0; k < 2; k++) peft_one(h.files + k, h.bytes[k], "{}", 0);
+    CHECK_INT(tfn_peft_peek(&h.x, &d), TFN_NOT_FOUND);
+    CHECK_SAYS(&h.x.error, "the adapter has no tensors");
 }
 
 /* A model without LoRA, and one with other weights that train, cannot be written. */
@@ -551,6 +870,14 @@ int main(void)
     RUN(peft_rounded);
     RUN(peft_trains);
     RUN(peft_errors);
+    RUN(peft_harmless);
+    RUN(peft_half_alpha);
+    RUN(peft_reads_wrong);
+    RUN(peft_rank_too_low);
+    RUN(peft_after_errors);
+    RUN(peft_half_read);
+    RUN(peft_folders_wrong);
+    RUN(peft_groups);
     RUN(peft_write_errors);
     RUN(peft_bytes_changed);
     return DONE();

@@ -281,8 +281,9 @@ SHARED void tfn__peft_module_name(char *to, size_t size, const char *prefix,
     to[last] = 0;
 }
 
-/* Split the name of a tensor into its module and 'A' or 'B'. 0: it has another form. */
-static char tfn__peft_split(const char *name, char *module, size_t size)
+/* Split the name of a tensor into its module, which has room for all names of tensors, and 'A' or
+ * 'B'. 0: it has another form. */
+static char tfn__peft_split(const char *name, char *module)
 {
     static const char *const ends[] = { ".lora_A.weight", ".lora_B.weight" };
     const char *s = name;
@@ -291,7 +292,7 @@ static char tfn__peft_split(const char *name, char *module, size_t size)
     n = tfn__length(s);
     for (int i = 0; i < 2; i++) {
         const size_t bytes = tfn__length(ends[i]);
-        if (n <= bytes || n - bytes >= size || !tfn__equal(s + (n - bytes), ends[i])) continue;
+        if (n <= bytes || !tfn__equal(s + (n - bytes), ends[i])) continue;
         TFNORM_MEMCPY(module, s, n - bytes);
         module[n - bytes] = 0;
         return (char)('A' + i);
@@ -380,7 +381,6 @@ static bool tfn__peft_tensor(tfn_import *x, const char *module, const char *end,
         for (int32_t k = 0; tfn__peft_file(x, k); k++) {
             c->file = tfn__peft_file(x, k);
             if (tfn_file_find(c->file, name, &c->tensor)) return true;
-            if (!tfn__import_fine(x, c->file)) return false;
         }
     }
     return false;
@@ -468,7 +468,7 @@ static void tfn__peft_collect(tfn__peft *p, const tfn_model_desc *d, tfn__peft_g
         for (int32_t i = 0; p->x->error.status == TFN_OK; i++) {
             int32_t n = 0;
             if (!tfn_file_tensor(f, i, &t)) break;
-            if (!tfn__peft_split(t.name, module, sizeof module)) tfn__peft_unknown(p->x, t.name);
+            if (!tfn__peft_split(t.name, module)) tfn__peft_unknown(p->x, t.name);
             else for (; tfn__peft_map(p->x, d, module, n, true, name, sizeof name); n++)
                 tfn__peft_join(p->x, groups, name, tfn__peft_rank(p, module),
                                tfn__peft_alpha(p, module));
@@ -542,7 +542,7 @@ static void tfn__peft_find(tfn__peft *p, const tfn_model_desc *d, const char *ma
                     o->a.rule = o->b.rule = r;
                     o->layer = tfn__peft_layer(r, &blanks);
                 }
-                if (o->found || p->x->error.status != TFN_OK) return;
+                if (o->found) return;
             }
         }
     }
@@ -648,7 +648,7 @@ static void tfn__peft_check_all(tfn__peft *p, const tfn_model *m)
         for (int32_t i = 0; p->x->error.status == TFN_OK; i++) {
             bool placed = false;
             if (!tfn_file_tensor(f, i, &t)) break;
-            if (!tfn__peft_split(t.name, module, sizeof module)) tfn__peft_unknown(p->x, t.name);
+            if (!tfn__peft_split(t.name, module)) tfn__peft_unknown(p->x, t.name);
             for (int32_t n = 0; p->x->error.status == TFN_OK; n++) {
                 if (!tfn__peft_map(p->x, &m->desc, module, n, false, name, sizeof name)) break;
                 TFNORM_MEMCPY(name + tfn__length(name) - (sizeof "weight" - 1), "lora_a", 7);
