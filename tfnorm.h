@@ -42052,18 +42052,19 @@ static bool tfn__has_default(const tfn_family *family, const char *key)
     return last->form == TFN_KEY_IS && last->text;
 }
 
-/* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
+/* Apply a rule with a key to the file. A null value counts as a missing key (n_inner, head_dim,
  * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
  * of the published configuration. */
 static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char value[TFN__VALUE_ROOM];
-    const bool known = k->key && tfn__config_value(x, k->key, value);
+    const bool known = tfn__config_value(x, k->key, value);
     const bool off = known && tfn__equal(value, "null");
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
                         || k->form == TFN_KEY_LAYERS || k->form == TFN_KEY_GROUPS;
+    const bool sets = k->form != TFN_KEY_NAMES && k->form != TFN_KEY_WANT;
     const char *found = k->text;
-    if (!k->text && (!k->option || !k->key)) return;
+    if (!k->option && (sets || !k->text)) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
@@ -42114,12 +42115,16 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     }
 }
 
-/* Apply the rules of a family, after those of the family that it is like. */
+/* Apply the rules of a family, after those of the family that it is like. A rule without a key sets
+ * its text. */
 static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
 {
     if (family->like) tfn__apply_keys(x, d, family->like);
-    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
-        if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        if (x->error.status != TFN_OK) return;
+        if (k->key) tfn__apply_key(x, d, k);
+        else if (k->text && k->text[0]) tfn__set_option(x, d, k, k->text);
+    }
 }
 
 /* Check that the text is JSON, so that later readers need no check. */
@@ -45321,7 +45326,7 @@ static void tfn__close_object(tfn__config *c)
 static void tfn__put_key(tfn__config *c, const char *key)
 {
     const size_t bytes = tfn__object_bytes(key);
-    if (c->object && !(bytes && tfn__same_object(key, c->object, bytes))) tfn__close_object(c);
+    if (c->object && !tfn__same_object(key, c->object, bytes)) tfn__close_object(c);
     if (bytes && !c->object) {
         tfn__put(&c->text, ",\n  \"");
         tfn__put_bytes(&c->text, key, bytes - 1);
@@ -45454,7 +45459,6 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     char own[TFN__FIELD_ROOM];
     const tfn__field *x = tfn__find_field(k->option);
     bool truth;
-    if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
     case TFN_KEY_ENTRIES:           /* num_labels has the number, tfn__export_labels the names */
@@ -46203,7 +46207,10 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
     first = x->error;
     tfn__no_error(&x->error);
     for (int i = 0; i <= file; i++)
-        if (tfn__export_path(x, i) && written[i]) remove(x->path);
+        if (written[i]) {
+            tfn__export_path(x, i);
+            remove(x->path);
+        }
     tfn__export_path(x, file);
     x->error = first;
 }
@@ -47657,8 +47664,9 @@ static void tfn__peft_matrix(const tfn__weight *w, char *name, size_t size)
     tfn__end(&t);
 }
 
-/* Add map p, whose matrix has this name, of the sub-layer of weight i. */
-static void tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
+/* Add map p, whose matrix has this name, of the sub-layer of weight i. False: the sub-layer has no
+ * such matrix. */
+static bool tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
 {
     const tfn_model *m = o->m;
     const tfn__spot at = tfn__spot_of(m->weights + i);
@@ -47672,17 +47680,17 @@ static void tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix
         tfn__peft_matrix(x, name, sizeof name);
         if (!w && tfn__equal(name, matrix)) w = x;
     }
-    o->a[p] = o->b[p] = NULL;
-    if (!w) return;
+    if (!w) return false;
     o->a[p] = tfn__find_weight(m->weights, m->weight_count, at, w->part, TFN__LORA_A);
     o->b[p] = tfn__find_weight(m->weights, m->weight_count, at, w->part, TFN__LORA_B);
     o->maps.part[p].info.cols = w->cols;
-    if (!o->a[p]) return;
+    if (!o->a[p]) return true;
     o->maps.part[p].info.cols = o->b[p]->cols;
     g = m->desc.groups + tfn__lora_group(&m->desc, at, w->part);
     o->factor[p] = g->alpha / (float)g->rank;
     o->rank += o->a[p]->cols;
     if (o->first < 0) o->first = p;
+    return true;
 }
 
 /* True if all maps have LoRA with the same A, to the bit, and the same factor. */
@@ -47721,7 +47729,7 @@ static bool tfn__peft_find_module(const tfn_family *family, const tfn_model *m, 
         if (!r) return false;
         tfn__put_form(matrix, sizeof matrix, NULL, r->ours, &o->maps.blanks);
         o->maps.part[p].rule = r;
-        tfn__peft_add_map(o, i, matrix, p);
+        if (!tfn__peft_add_map(o, i, matrix, p)) return false;
     }
     o->common = tfn__peft_same(o);
     if (o->common) o->rank = o->a[0]->cols;

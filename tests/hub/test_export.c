@@ -134,6 +134,16 @@ static tfn_status export_out(export_box *b, const tfn_model *m, const char *fami
     return tfn_export_write(&b->x, m);
 }
 
+/* Exports only config.json, or only the weights, as a family of the caller. */
+static tfn_status export_half(export_box *b, const tfn_model *m, const tfn_family *family,
+                              bool weights)
+{
+    export_begin(b, family);
+    if (weights) b->x.config = NULL;
+    else b->x.weights = NULL;
+    return tfn_export_write(&b->x, m);
+}
+
 /* Exports; this must succeed. */
 static bool export_goes(export_box *b, const tfn_model *m, const char *family, tfn_dtype dtype)
 {
@@ -642,6 +652,30 @@ TEST(export_dtype_kept)
     tfn_model_free(&m);
 }
 
+/* Infinity and NaN are values of each dtype. */
+TEST(export_not_finite)
+{
+    static export_box b;
+    tfn_model m, again;
+    tfn_param_info p;
+    if (!export_model(&m, "recipe=gpt2")) return;
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        if (!strcmp(p.name, "decoder.0.self.q.weight")) break;
+    p.data[0] = (float)HUGE_VAL;
+    p.data[1] = (float)HUGE_VAL - (float)HUGE_VAL;
+    export_begin(&b, NULL);
+    b.x.dtype = TFN_DTYPE_F16;
+    b.x.round = true;
+    CHECK_OK(tfn_export_write(&b.x, &m), &b.x.error);
+    if (export_back(&b, &again)) {
+        for (int32_t i = 0; tfn_model_param(&again, i, &p); i++)
+            if (!strcmp(p.name, "decoder.0.self.q.weight")) break;
+        CHECK(p.data[0] > 3e38f && p.data[1] != p.data[1]);
+        tfn_model_free(&again);
+    }
+    tfn_model_free(&m);
+}
+
 /* -- errors ------------------------------------------------------------------------------------ */
 
 static void export_refuses(const char *options, const char *family, const char *wanted)
@@ -670,6 +704,35 @@ TEST(export_refused)
                    "bert has output_bias false, the model true");
     export_refuses("recipe=pre arch=encoder-decoder", NULL, "has arch");
     export_refuses("recipe=gpt2 mup_base_width=8", NULL, "has mup_base_width 0, the model 8");
+}
+
+/* A work that is too small, a file that cannot be opened, a model whose sizes no family takes, and
+ * labels without classes. */
+TEST(export_rooms)
+{
+    static const char *const labels[] = { "yes", "no" };
+    static export_box b;
+    char room[8];
+    tfn_model m;
+    if (!export_model(&m, "recipe=gpt2")) return;
+    export_begin(&b, NULL);
+    b.weights.work = room;
+    b.weights.work_size = sizeof room;
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_NO_MEMORY);
+    CHECK(b.weights.used == 0);
+    export_begin(&b, NULL);
+    b.x.weights = NULL;
+    b.config = folders_to(NULL, 0);
+    b.config.path = "build/no such folder/config.json";
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_BAD_FILE);
+    export_begin(&b, NULL);
+    b.x.labels = labels;
+    CHECK_OK(tfn_export_write(&b.x, &m), &b.x.error);
+    CHECK(!strstr(b.text, "id2label"));
+    m.desc.vocab = -3;
+    CHECK_INT(export_half(&b, &m, NULL, false), TFN_BAD_OPTION);
+    CHECK(b.config.used == 0);
+    tfn_model_free(&m);
 }
 
 /* LoRA that is not merged, packed weights, and a folded model, whose gains are in its weights, are
@@ -740,6 +803,45 @@ TEST(export_folder)
         tfn_model_free(&again);
     }
     CHECK(access("build/export-hub/tokenizer.json", F_OK) != 0);
+    tfn_model_free(&m);
+}
+
+/* Folders have the names of files: what was written before them is removed again. */
+TEST(export_blocked)
+{
+    static const char *const names[] = { "tokenizer.json", "tokenizer_config.json", "config.json" };
+    static const char weights[] = "build/export-blocked/model.safetensors";
+    tfn_tokenizer_source s;
+    tfn_tokenizer k;
+    tfn_model m;
+    void *mem;
+    size_t size;
+    if (mkdir("build/export-blocked", 0777) && access("build/export-blocked", W_OK))
+        SKIP("no folder build");
+    if (!export_model(&m, "recipe=gpt2 inference=true")) return;
+    memset(&s, 0, sizeof s);
+    s.json = "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}";
+    s.json_size = strlen(s.json);
+    size = tfn_tokenizer_size(&s);
+    mem = malloc(size + !size);
+    CHECK_OK(tfn_tokenizer_init(&k, &s, mem, size), &k.error);
+    for (int i = 0; i < 3; i++) {
+        char path[100];
+        tfn_export x;
+        CASE("%s", names[i]);
+        snprintf(path, sizeof path, "build/export-blocked/%s", names[i]);
+        memset(&x, 0, sizeof x);
+        x.folder = "build/export-blocked";
+        x.tokenizer = &k;
+        CHECK_INT(mkdir(path, 0777), 0);
+        CHECK(tfn_export_write(&x, &m) != TFN_OK);
+        CHECK_SAYS(&x.error, path);
+        CHECK(access(weights, F_OK) != 0);
+        CHECK(i == 0 || access("build/export-blocked/tokenizer.json", F_OK) != 0);
+        CHECK_INT(rmdir(path), 0);
+    }
+    CHECK_INT(rmdir("build/export-blocked"), 0);
+    free(mem);
     tfn_model_free(&m);
 }
 
@@ -822,16 +924,6 @@ TEST(export_inside)
         export_round(&b, &m);
     }
     tfn_model_free(&m);
-}
-
-/* Exports only config.json, or only the weights, as a family of the caller. */
-static tfn_status export_half(export_box *b, const tfn_model *m, const tfn_family *family,
-                              bool weights)
-{
-    export_begin(b, family);
-    if (weights) b->x.config = NULL;
-    else b->x.weights = NULL;
-    return tfn_export_write(&b->x, m);
 }
 
 /* Options whose value in config.json is computed: reading it gives the option, to the last bit. */
@@ -946,6 +1038,42 @@ TEST(export_own_keys)
     tfn_model_free(&m);
 }
 
+/* A key without a default, rules that set no option, and classes of the caller: without '=' the key
+ * names none, and an option that does not exist matches no model. */
+TEST(export_own_classes)
+{
+    static const tfn_key_rule keys[] = {
+        { "hidden_act", "activation", NULL, TFN_KEY_GATED }, { "a_width", "width", "16", TFN_KEY_WANT },
+        { "eos_token_id", NULL, "", TFN_KEY_IS }, { NULL, "classes", "2", TFN_KEY_NAMES },
+        { "architectures", "head", "sequence", TFN_KEY_NAMES },
+        { "architectures=Net", NULL, NULL, TFN_KEY_NAMES },
+        { "architectures=*ForNothing", "vocabulary", "1", TFN_KEY_NAMES },
+        { "architectures=*ForWords", "head", "tokens", TFN_KEY_NAMES },
+        { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    static export_box b;
+    const tfn_family own = export_llama(keys);
+    tfn_import x;
+    tfn_model_desc d;
+    tfn_model m;
+    char *at;
+    if (!export_model(&m, "recipe=pre-rms position=rotary no_bias=true activation=swiglu")) return;
+    CHECK_OK(export_half(&b, &m, &own, false), &b.x.error);
+    if (!strstr(b.text, "\"architectures\": [\n    \"NetForWords\"\n  ]")
+        || !strstr(b.text, "\"hidden_act\": \"silu\"") || strstr(b.text, "a_width")
+        || !strstr(b.text, "\"eos_token_id\": null"))
+        FAIL("%s", b.text);
+    at = strstr(b.text, "\"hidden_act\"");
+    if (at) memcpy(at, "\"hidden_xyz\"", 12);
+    x = folders_import(b.text, (size_t)b.config.used, NULL);
+    x.family = &own;
+    x.lenient = true;
+    memset(&d, 0, sizeof d);
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_NOT_FOUND);
+    CHECK_SAYS(&x.error, "config.json has no hidden_act");
+    tfn_model_free(&m);
+}
+
 TEST(export_own_family)
 {
     static const tfn_key_rule keys[] = {
@@ -974,16 +1102,20 @@ int main(void)
     RUN(export_labels);
     RUN(export_dtypes);
     RUN(export_dtype_kept);
+    RUN(export_not_finite);
     RUN(export_refused);
+    RUN(export_rooms);
     RUN(export_refused_weights);
 #ifdef __unix__
     RUN(export_folder);
+    RUN(export_blocked);
     RUN(export_tokenizer);
 #endif
     RUN(export_inside);
     RUN(export_computed);
     RUN(export_own_tensors);
     RUN(export_own_keys);
+    RUN(export_own_classes);
     RUN(export_own_family);
     return DONE();
 }

@@ -441,18 +441,19 @@ static bool tfn__has_default(const tfn_family *family, const char *key)
     return last->form == TFN_KEY_IS && last->text;
 }
 
-/* Apply one rule to the file. A null value counts as a missing key (n_inner, head_dim,
+/* Apply a rule with a key to the file. A null value counts as a missing key (n_inner, head_dim,
  * rope_scaling). In windows and caps, however, null means off, and a missing key means the default
  * of the published configuration. */
 static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char value[TFN__VALUE_ROOM];
-    const bool known = k->key && tfn__config_value(x, k->key, value);
+    const bool known = tfn__config_value(x, k->key, value);
     const bool off = known && tfn__equal(value, "null");
     const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
                         || k->form == TFN_KEY_LAYERS || k->form == TFN_KEY_GROUPS;
+    const bool sets = k->form != TFN_KEY_NAMES && k->form != TFN_KEY_WANT;
     const char *found = k->text;
-    if (!k->text && (!k->option || !k->key)) return;
+    if (!k->option && (sets || !k->text)) return;
     if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (k->form == TFN_KEY_LESS) found = NULL;
     if (known && !off) found = value;
@@ -503,12 +504,16 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     }
 }
 
-/* Apply the rules of a family, after those of the family that it is like. */
+/* Apply the rules of a family, after those of the family that it is like. A rule without a key sets
+ * its text. */
 SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
 {
     if (family->like) tfn__apply_keys(x, d, family->like);
-    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
-        if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        if (x->error.status != TFN_OK) return;
+        if (k->key) tfn__apply_key(x, d, k);
+        else if (k->text && k->text[0]) tfn__set_option(x, d, k, k->text);
+    }
 }
 
 /* Check that the text is JSON, so that later readers need no check. */

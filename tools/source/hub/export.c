@@ -169,7 +169,7 @@ static void tfn__close_object(tfn__config *c)
 static void tfn__put_key(tfn__config *c, const char *key)
 {
     const size_t bytes = tfn__object_bytes(key);
-    if (c->object && !(bytes && tfn__same_object(key, c->object, bytes))) tfn__close_object(c);
+    if (c->object && !tfn__same_object(key, c->object, bytes)) tfn__close_object(c);
     if (bytes && !c->object) {
         tfn__put(&c->text, ",\n  \"");
         tfn__put_bytes(&c->text, key, bytes - 1);
@@ -302,7 +302,6 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     char own[TFN__FIELD_ROOM];
     const tfn__field *x = tfn__find_field(k->option);
     bool truth;
-    if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
     case TFN_KEY_ENTRIES:           /* num_labels has the number, tfn__export_labels the names */
@@ -1051,7 +1050,10 @@ static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_mode
     first = x->error;
     tfn__no_error(&x->error);
     for (int i = 0; i <= file; i++)
-        if (tfn__export_path(x, i) && written[i]) remove(x->path);
+        if (written[i]) {
+            tfn__export_path(x, i);
+            remove(x->path);
+        }
     tfn__export_path(x, file);
     x->error = first;
 }

@@ -42,8 +42,9 @@ static void tfn__peft_matrix(const tfn__weight *w, char *name, size_t size)
     tfn__end(&t);
 }
 
-/* Add map p, whose matrix has this name, of the sub-layer of weight i. */
-static void tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
+/* Add map p, whose matrix has this name, of the sub-layer of weight i. False: the sub-layer has no
+ * such matrix. */
+static bool tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
 {
     const tfn_model *m = o->m;
     const tfn__spot at = tfn__spot_of(m->weights + i);
@@ -57,17 +58,17 @@ static void tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix
         tfn__peft_matrix(x, name, sizeof name);
         if (!w && tfn__equal(name, matrix)) w = x;
     }
-    o->a[p] = o->b[p] = NULL;
-    if (!w) return;
+    if (!w) return false;
     o->a[p] = tfn__find_weight(m->weights, m->weight_count, at, w->part, TFN__LORA_A);
     o->b[p] = tfn__find_weight(m->weights, m->weight_count, at, w->part, TFN__LORA_B);
     o->maps.part[p].info.cols = w->cols;
-    if (!o->a[p]) return;
+    if (!o->a[p]) return true;
     o->maps.part[p].info.cols = o->b[p]->cols;
     g = m->desc.groups + tfn__lora_group(&m->desc, at, w->part);
     o->factor[p] = g->alpha / (float)g->rank;
     o->rank += o->a[p]->cols;
     if (o->first < 0) o->first = p;
+    return true;
 }
 
 /* True if all maps have LoRA with the same A, to the bit, and the same factor. */
@@ -106,7 +107,7 @@ static bool tfn__peft_find_module(const tfn_family *family, const tfn_model *m, 
         if (!r) return false;
         tfn__put_form(matrix, sizeof matrix, NULL, r->ours, &o->maps.blanks);
         o->maps.part[p].rule = r;
-        tfn__peft_add_map(o, i, matrix, p);
+        if (!tfn__peft_add_map(o, i, matrix, p)) return false;
     }
     o->common = tfn__peft_same(o);
     if (o->common) o->rank = o->a[0]->cols;
