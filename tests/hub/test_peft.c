@@ -256,6 +256,49 @@ TEST(peft_factors)
     tfn_file_close(&peft_tensors);
 }
 
+/* Maps of one module with LoRA of other ranks, factors or values of A are stacked. */
+TEST(peft_unlike)
+{
+    static const struct { const char *groups[2], *says; } rows[] = {
+        { { "decoder.*.self.q.weight rank=3 alpha=6", "decoder.*.self.[kv].weight rank=2 alpha=4" },
+          "\"r\": 7," },
+        { { "decoder.*.self.q.weight rank=2 alpha=4", "decoder.*.self.[kv].weight rank=2 alpha=2" },
+          "\"r\": 6," },
+        { { "decoder.*.self.q.weight rank=2 alpha=4", "decoder.*.self.[kv].weight rank=2 alpha=8" },
+          "\"r\": 6," },
+        { { "decoder.*.self.[qkv].weight rank=2 alpha=4", NULL }, "\"r\": 6," }
+    };
+    static peft_case c;
+    static double wanted[PEFT_LOGITS];
+    if (!folders_sentences(&c.text, "gpt2")) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model m;
+        int n;
+        CASE("%s", rows[i].groups[0]);
+        if (!peft_grouped(&m, rows[i].groups, 1 + (rows[i].groups[1] != NULL))) return;
+        n = peft_doubles(&m, &c.text.batch, wanted);
+        peft_keep(&m, NULL, &c.x);
+        peft_says(rows[i].says);
+        peft_reads(&c, wanted, n);
+        tfn_model_free(&m);
+        tfn_file_close(&peft_tensors);
+    }
+}
+
+/* Layers of other ranks do not share a name. */
+TEST(peft_ranks)
+{
+    static const char *const groups[] = { "decoder.0.self.q.weight rank=2", "decoder.1.self.q.weight rank=3" };
+    peft_case c;
+    tfn_model m;
+    if (!peft_grouped(&m, groups, 2)) return;
+    peft_keep(&m, NULL, &c.x);
+    peft_says("\"rank_pattern\": {\"h.1.attn.c_attn\": 3}");
+    peft_says("\"target_modules\": [\"h.0.attn.c_attn\", \"h.1.attn.c_attn\"]");
+    tfn_model_free(&m);
+    tfn_file_close(&peft_tensors);
+}
+
 /* Layers of one rank but other alphas do not share a name. */
 TEST(peft_alphas)
 {
@@ -338,6 +381,65 @@ TEST(peft_rounded)
         tfn_model_free(&again);
     }
     tfn_model_free(&m);
+    tfn_file_close(&peft_tensors);
+}
+
+/* In float16 a value may be beyond the range, which no rounding helps; F32 may be given by name;
+ * matrices that are frozen, and a name for the base. */
+TEST(peft_written)
+{
+    static const char *const groups[] = { "decoder.*.self.q.weight rank=2", "decoder.*.ffn.* frozen" };
+    static peft_case c;
+    tfn_export x;
+    tfn_model m;
+    tfn_file config;
+    if (!peft_grouped(&m, groups, 2)) return;
+    memset(&x, 0, sizeof x);
+    peft_tensors = folders_to(peft_file, sizeof peft_file);
+    config = folders_to(peft_text, sizeof peft_text - 1);
+    x.weights = &peft_tensors;
+    x.config = &config;
+    x.dtype = TFN_DTYPE_F32;
+    x.name = "a \"base\"";
+    CHECK_OK(tfn_peft_write(&x, &m), &x.error);
+    CHECK_INT(x.tensors, 4);
+    peft_text[config.used] = 0;
+    peft_says("\"base_model_name_or_path\": \"a \\\"base\\\"\",");
+    x.dtype = TFN_DTYPE_F16;
+    x.round = true;
+    for (int32_t i = 0; i < m.weight_count; i++) {
+        tfn_param_info p;
+        tfn_model_param(&m, i, &p);
+        if (strstr(p.name, "lora_a")) p.data[0] = 1e10f;
+    }
+    CHECK_INT(tfn_peft_write(&x, &m), TFN_UNSUPPORTED);
+    CHECK_SAYS(&x.error, "values that the dtype does not hold");
+    tfn_model_free(&m);
+}
+
+/* A model without a head has names without the family's prefix. */
+TEST(peft_bare)
+{
+    static peft_case c;
+    static const char name[] = "base_model.model.encoder.layer.0.attention.self.query.lora_A.weight";
+    tfn_import of = folders_import(NULL, 0, NULL);
+    tfn_model_desc d = folders_desc(true);
+    tfn_model m, again;
+    tfn_tensor t;
+    of.folder = folders_path("hub", "minilm", NULL);
+    CHECK_OK(tfn_import_peek(&of, &d), &of.error);
+    CHECK(tfn_group_add(&d, "*.self.q.weight rank=2", NULL));
+    CHECK_OK(tfn_model_new(&m, &d, NULL), &m.error);
+    CHECK_OK(tfn_import_weights(&of, &m), &of.error);
+    peft_keep(&m, of.family, &c.x);
+    CHECK(tfn_file_find(&peft_tensors, name, &t) && t.shape[0] == 2);
+    CHECK_OK(tfn_model_new(&again, &d, NULL), &again.error);
+    CHECK_OK(tfn_import_weights(&of, &again), &of.error);
+    c.x.family = of.family;
+    CHECK_OK(tfn_peft_read(&c.x, &again), &c.x.error);
+    CHECK(tfn_model_hash(&again) == tfn_model_hash(&m));
+    tfn_model_free(&m);
+    tfn_model_free(&again);
     tfn_file_close(&peft_tensors);
 }
 
@@ -827,6 +929,120 @@ TEST(peft_write_errors)
     }
 }
 
+/* A model with an error, a family that does not fit, files and folders that cannot be opened. */
+TEST(peft_write_refused)
+{
+    static char path[2000];
+    static const char none[] = "build/no such folder/x";
+    tfn_model m;
+    tfn_export x;
+    if (!peft_several(&m)) return;
+    for (int i = 0; i < 5; i++) {
+        tfn_file config = folders_to(peft_text, sizeof peft_text);
+        tfn_status wanted = TFN_BAD_FILE;
+        CASE("row %d", i);
+        memset(&x, 0, sizeof x);
+        peft_tensors = folders_to(peft_file, sizeof peft_file);
+        x.weights = &peft_tensors;
+        x.config = &config;
+        if (i == 0) m.error.status = TFN_TOO_LARGE, wanted = TFN_NOT_READY;
+        if (i == 1) x.family = tfn_family_find("llama"), wanted = TFN_BAD_OPTION;
+        if (i == 2) peft_tensors = folders_to(NULL, 0), peft_tensors.path = none;
+        if (i == 3) config = folders_to(NULL, 0), config.path = none;
+        if (i == 4) memset(path, 'x', sizeof path - 1), x.folder = path;
+        CHECK_INT(tfn_peft_write(&x, &m), wanted);
+        CHECK(config.used == 0);
+        m.error.status = TFN_OK;
+    }
+    tfn_model_free(&m);
+}
+
+/* Families of a user that are like GPT-2, with this tensor for queries, and perhaps another. */
+static tfn_family peft_own(tfn_tensor_rule *tensors, const char *first, int32_t parts,
+                           const char *second, int32_t others)
+{
+    tfn_family own;
+    memset(&own, 0, sizeof own);
+    memset(tensors, 0, 3 * sizeof *tensors);
+    own.name = "own";
+    own.like = tfn_family_find("gpt2");
+    own.tensors = tensors;
+    tensors[0].theirs = first;
+    tensors[0].ours = "decoder.#.self.q.*";
+    tensors[0].parts = parts;
+    if (!second) return own;
+    tensors[1].theirs = second;
+    tensors[1].ours = others < 0 ? "decoder.#.ffn.w1.*" : "decoder.#.self.o.*";
+    tensors[1].part = others < 0;
+    tensors[1].parts = others < 0 ? parts : others;
+    return own;
+}
+
+TEST(peft_own_tensors)
+{
+    static const char refused[] = "the family has no tensor for decoder.0.self.q.lora_a";
+    static const struct { const char *first; int32_t parts; const char *second; int32_t others;
+                          const char *says; }
+    rows[] = {
+        { "h.#.one.*", 5, NULL, 0, NULL },              /* too many parts */
+        { "h.#.one.*", 2, NULL, 0, NULL },              /* a part without a rule */
+        { "h.#.one.*", 2, "h.#.one.*", -1, NULL },      /* a part of another sub-layer */
+        { "h.#.one.c.*", 0, "x.#.one.c.*", 5, "\"target_modules\": [\"one.c\"]" },
+        { "h.#.*", 0, NULL, 0, "\"target_modules\": [\"h.0\", \"h.1\"]" }
+    };
+    static const char *const group = "decoder.*.self.q.weight rank=2";
+    tfn_model m;
+    if (!peft_grouped(&m, &group, 1)) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_tensor_rule tensors[3];
+        const tfn_family own = peft_own(tensors, rows[i].first, rows[i].parts, rows[i].second,
+                                        rows[i].others);
+        tfn_file config = folders_to(peft_text, sizeof peft_text - 1);
+        tfn_export x;
+        CASE("row %d", (int)i);
+        memset(&x, 0, sizeof x);
+        peft_tensors = folders_to(peft_file, sizeof peft_file);
+        x.family = &own;
+        x.weights = &peft_tensors;
+        x.config = &config;
+        if (rows[i].says) CHECK_OK(tfn_peft_write(&x, &m), &x.error);
+        else CHECK_INT(tfn_peft_write(&x, &m), TFN_UNSUPPORTED);
+        peft_text[config.used] = 0;
+        if (rows[i].says) peft_says(rows[i].says);
+        else CHECK_SAYS(&x.error, refused);
+    }
+    tfn_model_free(&m);
+}
+
+/* A family that knows only the maps of attention writes an adapter of these, and no other. */
+TEST(peft_own_attention)
+{
+    static const tfn_tensor_rule tensors[] = {
+        { "h.#.attn.c_attn.*", "decoder.#.self.q.*", 0, 0, 3, 0 },
+        { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 },
+        { "h.#.attn.c_attn.*", "decoder.#.self.v.*", 0, 2, 3, 0 }, { NULL, NULL, 0, 0, 0, 0 }
+    };
+    static const char *const groups[] = { "decoder.*.self.q.weight rank=2", "decoder.*.self.o.weight rank=2" };
+    for (int i = 0; i < 2; i++) {
+        tfn_family own = *tfn_family_find("gpt2");
+        tfn_file config = folders_to(peft_text, sizeof peft_text - 1);
+        tfn_export x;
+        tfn_model m;
+        CASE("%s", groups[i]);
+        if (!peft_grouped(&m, groups + i, 1)) return;
+        own.tensors = tensors;
+        own.like = NULL;
+        memset(&x, 0, sizeof x);
+        x.family = &own;
+        x.config = &config;
+        CHECK_INT(tfn_peft_write(&x, &m), i ? TFN_UNSUPPORTED : TFN_OK);
+        peft_text[config.used] = 0;
+        if (i) CHECK_SAYS(&x.error, "the family has no tensor for decoder.0.self.o.lora_a");
+        else peft_says("\"target_modules\": [\"attn.c_attn\"]");
+        tfn_model_free(&m);
+    }
+}
+
 /* With any byte changed, or only its first bytes, a file is read or refused, without harm. */
 TEST(peft_bytes_changed)
 {
@@ -865,9 +1081,13 @@ int main(void)
     RUN(peft_logits);
     RUN(peft_stacks);
     RUN(peft_factors);
+    RUN(peft_unlike);
+    RUN(peft_ranks);
     RUN(peft_alphas);
     RUN(peft_folder);
     RUN(peft_rounded);
+    RUN(peft_written);
+    RUN(peft_bare);
     RUN(peft_trains);
     RUN(peft_errors);
     RUN(peft_harmless);
@@ -879,6 +1099,9 @@ int main(void)
     RUN(peft_folders_wrong);
     RUN(peft_groups);
     RUN(peft_write_errors);
+    RUN(peft_write_refused);
+    RUN(peft_own_tensors);
+    RUN(peft_own_attention);
     RUN(peft_bytes_changed);
     return DONE();
 }

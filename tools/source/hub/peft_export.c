@@ -323,7 +323,7 @@ static void tfn__peft_put_modules(const tfn__peft_writing *g, int what, tfn_file
  * of classes, PEFT expects the head's weights in the adapter, too. */
 static const char *tfn__peft_task(const tfn_model_desc *d)
 {
-    if (d->arch == TFN_ARCH_DECODER && d->head == TFN_HEAD_TOKENS) return "\"CAUSAL_LM\"";
+    if (d->arch == TFN_ARCH_DECODER) return "\"CAUSAL_LM\"";
     if (d->arch == TFN_ARCH_ENCODER_DECODER) return "\"SEQ_2_SEQ_LM\"";
     return "null";
 }
