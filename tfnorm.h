@@ -4030,6 +4030,12 @@ static void tfn__keep_error_name(tfn_error *e, tfn_status status, const char *op
 /* The alignment of all arrays, in bytes: a cache line, and an AVX-512 vector. */
 #define TFN__ALIGN 64
 
+/* Forbid or permit access to memory. Tests with the address sanitizer define both. */
+#ifndef TFN__FORBID
+#define TFN__FORBID(p, bytes) ((void)(p), (void)(bytes))
+#define TFN__PERMIT(p, bytes) ((void)(p), (void)(bytes))
+#endif
+
 /* An arena: a block of memory handed out from the front. Single pieces are never freed. Without a
  * block it only counts, and hands out an address that is not NULL and must not be read. So the code
  * that builds a model also computes its size, run once on a counting arena. Pass the arena by value
@@ -4319,6 +4325,7 @@ static tfn__arena tfn__arena_in(void *mem, size_t size)
     tfn__arena a = { NULL, 0, 0, 0 };
     if (mem) a.base = tfn__aligned(mem);
     if (size >= TFN__ALIGN) a.size = size - (TFN__ALIGN - 1);
+    if (mem) TFN__PERMIT(mem, size);
     return a;
 }
 
@@ -4329,12 +4336,14 @@ static void tfn__only_count(tfn__arena *a)
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
-/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. */
+/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. No piece owns
+ * the bytes from its end to the next multiple of TFN__ALIGN, so they are forbidden. */
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
     size_t start = tfn__sum(a->used, (0 - a->used) & (TFN__ALIGN - 1));
     size_t end = tfn__sum(start, bytes);
+    size_t gap = (0 - end) & (TFN__ALIGN - 1);
     if (end == SIZE_MAX) {
         tfn__fail(e, TFN_TOO_LARGE, "memory", NULL, 0, 0);
         return NULL;
@@ -4347,6 +4356,9 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     a->used = end;
     if (end > a->peak) a->peak = end;
     if (!a->base) return (unsigned char *)(uintptr_t)TFN__ALIGN;
+    TFN__PERMIT(a->base + start, bytes);
+    if (gap > a->size - end) gap = a->size - end;
+    TFN__FORBID(a->base + end, gap);
     return a->base + start;
 }
 
@@ -14849,6 +14861,7 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->error.node = -1;
     t->error.layer = -1;
     if (mem && size > skip) t->size = size - skip;
+    if (mem) TFN__PERMIT(mem, size);
     if (!tfn__has_room(t, "tape", sizeof *t->nodes)) return;
     t->nodes = (tfn_node *)(void *)((unsigned char *)mem + skip);
     TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);                       /* nodes[0] is "none" */
@@ -48269,6 +48282,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__FILES
 #undef TFN__FLASH_MAGIC
 #undef TFN__FOLD
+#undef TFN__FORBID
 #undef TFN__FULL
 #undef TFN__FUNCTIONS
 #undef TFN__GATES
@@ -48328,6 +48342,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PARTS
 #undef TFN__PART_ENUM
 #undef TFN__PATHS
+#undef TFN__PERMIT
 #undef TFN__PICKLE
 #undef TFN__PLAIN_FMA
 #undef TFN__POSITION_TABLES

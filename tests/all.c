@@ -1,6 +1,9 @@
 /* cc -O2 tests/all.c -o all -lm && ./all [NAME ...]
  * Runs the core tests as one program: all files of all_list.h, or only the named ones. check.h
  * renames the main of each file. A name that is not in the list is an error. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE         /* MAP_ANONYMOUS, before any header */
+#endif
 #define TESTS_ALL
 #include "lib.h"
 #include "check.h"

@@ -24,6 +24,7 @@ for cc in gcc clang; do
             { skip "sanitizer $cc $kind" "its library is missing"; continue; }
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
+        if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
         check "sanitizer $cc $kind" core "$@"
         check "sanitizer $cc $kind, recipes" recipes "$@"
         [ $cc-$kind = clang-thread ] || [ $cc = gcc ] ||

@@ -365,6 +365,7 @@ TEST(peft_rounded)
     if (!peft_several(&m) || !folders_sentences(&c.text, "gpt2")) return;
     n = peft_doubles(&m, &c.text.batch, wanted);
     peft_keep(&m, NULL, &c.x);
+    tfn_file_close(&peft_tensors);
     memset(&x, 0, sizeof x);
     peft_tensors = folders_to(peft_file, sizeof peft_file);
     x.weights = &peft_tensors;

@@ -276,6 +276,7 @@ SHARED tfn__arena tfn__arena_in(void *mem, size_t size)
     tfn__arena a = { NULL, 0, 0, 0 };
     if (mem) a.base = tfn__aligned(mem);
     if (size >= TFN__ALIGN) a.size = size - (TFN__ALIGN - 1);
+    if (mem) TFN__PERMIT(mem, size);
     return a;
 }
 
@@ -286,12 +287,14 @@ SHARED void tfn__only_count(tfn__arena *a)
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
-/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. */
+/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. No piece owns
+ * the bytes from its end to the next multiple of TFN__ALIGN, so they are forbidden. */
 SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
     size_t start = tfn__sum(a->used, (0 - a->used) & (TFN__ALIGN - 1));
     size_t end = tfn__sum(start, bytes);
+    size_t gap = (0 - end) & (TFN__ALIGN - 1);
     if (end == SIZE_MAX) {
         tfn__fail(e, TFN_TOO_LARGE, "memory", NULL, 0, 0);
         return NULL;
@@ -304,6 +307,9 @@ SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     a->used = end;
     if (end > a->peak) a->peak = end;
     if (!a->base) return (unsigned char *)(uintptr_t)TFN__ALIGN;
+    TFN__PERMIT(a->base + start, bytes);
+    if (gap > a->size - end) gap = a->size - end;
+    TFN__FORBID(a->base + end, gap);
     return a->base + start;
 }
 

@@ -49,6 +49,12 @@ SHARED size_t tfn__count(int64_t n);
 /* The alignment of all arrays, in bytes: a cache line, and an AVX-512 vector. */
 #define TFN__ALIGN 64
 
+/* Forbid or permit access to memory. Tests with the address sanitizer define both. */
+#ifndef TFN__FORBID
+#define TFN__FORBID(p, bytes) ((void)(p), (void)(bytes))
+#define TFN__PERMIT(p, bytes) ((void)(p), (void)(bytes))
+#endif
+
 /* An arena: a block of memory handed out from the front. Single pieces are never freed. Without a
  * block it only counts, and hands out an address that is not NULL and must not be read. So the code
  * that builds a model also computes its size, run once on a counting arena. Pass the arena by value

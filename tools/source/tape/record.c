@@ -62,6 +62,7 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->error.node = -1;
     t->error.layer = -1;
     if (mem && size > skip) t->size = size - skip;
+    if (mem) TFN__PERMIT(mem, size);
     if (!tfn__has_room(t, "tape", sizeof *t->nodes)) return;
     t->nodes = (tfn_node *)(void *)((unsigned char *)mem + skip);
     TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);                       /* nodes[0] is "none" */
