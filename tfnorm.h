@@ -28738,8 +28738,8 @@ static bool tfn__parts_of(int32_t c, int32_t *first, int32_t *second)
         return true;
     }
     if (behavior != TFN__NEW_DECOMPOSES && behavior != TFN__CHANGES) return false;
-    return tfn__find_parts(tfn__parts, c, first, second)
-           || tfn__find_parts(tfn__alone, c, first, second);
+    if (tfn__find_parts(tfn__parts, c, first, second)) return true;
+    return tfn__find_parts(tfn__alone, c, first, second);
 }
 
 /* The composition of two characters; -1: they do not compose. */
@@ -28948,7 +28948,7 @@ static size_t tfn__put_normal_form(uint8_t *to, size_t room, bool *same, const u
         at += bytes;
     }
     tfn__end_cluster(&u);
-    *same = u.same && u.to.used == n;
+    *same = u.same;                     /* to omit a character, the one before it must change */
     return u.to.used;
 }
 TFN__SMALL_END
@@ -28981,7 +28981,7 @@ static const int32_t tfn__small_deltas[] = {
 static int tfn__trait(int32_t c)
 {
     uint32_t category;
-    if (c < 0 || c == ' ') return TFN__PLAIN;
+    if (c < 0) return TFN__PLAIN;
     if (c < 128 && tfn__class(c) == TFN__LETTER) return TFN__PLAIN;
     if (c < 128 && tfn__class(c) == TFN__NUMBER) return TFN__PLAIN;
     if (c > ' ' && c < 127) return TFN__PUNCTUATION;        /* ASCII symbols, too */
@@ -31959,7 +31959,7 @@ enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
     const int32_t n = (int32_t)tfn__token_bytes(k, id);
-    if (n == 1 || k->flags[id] & TFN__RAW || id == k->unknown_byte) {
+    if (n == 1 || id == k->unknown_byte) {
         if (room > 0) *symbol = id;
         return 1;
     }
@@ -31971,8 +31971,7 @@ static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room,
 static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
-    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);
-    if (n > TFN__MERGE_BLOCK) return false;
+    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);    /* it is of one block, so it fits */
     n += tfn__apart(k, work + n, TFN__MERGE_BLOCK - n, right);
     if (n > TFN__MERGE_BLOCK) return false;
     return tfn__merge_symbols(k, work, n) == 2 && work[0] == left;      /* the rest is `right` */
@@ -33826,7 +33825,7 @@ static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
 {
     tfn__reader r = v->merge_list;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
-        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest, v->plain) && !r.wanted)
+        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest, v->plain))
             tfn__fail_merge(e, v->merges);
         v->merges++;
     }
@@ -34446,7 +34445,7 @@ static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__re
     tfn__json_string(&r, NULL, 0);
     tfn__json_want(&r, ',', ",");
     id = (int32_t)tfn__json_count(&r, INT32_MAX);
-    if (k && !r.wanted && (id >= k->vocab || !tfn__is_token(k, id, name)))
+    if (k && (id >= k->vocab || !tfn__is_token(k, id, name)))
         tfn__want(&r, "the id of that token");
     if (!r.wanted) tfn__frame_id(v, k, id, end);
     tfn__check_reader(e, &r,

@@ -1058,9 +1058,10 @@ TEST(hub_single_word)
 TEST(hub_long_word)
 {
     enum { MOST = 1300 };
-    static const int longest[] = { 64, 512 };
+    static const int longest[] = { 64, 512, 512 };
     static const int others[] = { 0, 1, 17, 31, 32, 33, 200, 255, 256, 257 };
-    for (int which = 0; which < 2; which++) {
+    for (int which = 0; which < 3; which++) {
+        const char *suffix = which < 2 ? "" : "</w>";       /* then each word ends with one more c */
         char json[6000], as[513], text[MOST];
         int32_t ids[8 * MOST];
         hub_box b;
@@ -1070,7 +1071,8 @@ TEST(hub_long_word)
         memset(as, 'a', 512);
         n += sprintf(json, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
                      "\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\","
-                     "\"vocab\":{\"c\":0,\"a\":1");
+                     "\"end_of_word_suffix\":\"%s\",\"vocab\":{\"c\":0,\"a\":1", suffix);
+        if (*suffix) n += sprintf(json + n, ",\"c%s\":20", suffix);
         for (int k = 2; k <= longest[which]; k *= 2) n += sprintf(json + n, ",\"%.*s\":%d", k, as, id++);
         n += sprintf(json + n, "},\"merges\":[");
         for (int k = 1; k < longest[which]; k *= 2)
@@ -1083,8 +1085,8 @@ TEST(hub_long_word)
             for (int run = 0; run < 1000; run += run < 40 ? 13 : 61) {
                 int32_t wanted[MOST];
                 int count = others[i];
-                const int bytes = others[i] + run;
-                memset(text, 'c', (size_t)others[i]);
+                const int bytes = others[i] + run + (*suffix != 0);
+                memset(text, 'c', (size_t)bytes);
                 memset(text + others[i], 'a', (size_t)run);
                 memset(wanted, 0, sizeof wanted);
                 for (int k = longest[which], left = run; k > 0; left %= k, k /= 2)
@@ -1093,7 +1095,8 @@ TEST(hub_long_word)
                         for (int p = k; p > 1; p /= 2) wanted[count]++;
                         count++;
                     }
-                CASE("%d c, %d a, tokens to %d", others[i], run, longest[which]);
+                if (*suffix) wanted[count++] = 20;
+                CASE("%d c, %d a, tokens to %d%s", others[i], run, longest[which], suffix);
                 CHECK_INT(tfn_tokenizer_encode(&b.k, ids, bytes, text, (size_t)bytes), count);
                 CHECK(!memcmp(ids, wanted, (size_t)count * sizeof *ids));
                 CHECK_INT(tfn_tokenizer_encode(&b.k, ids, 8 * MOST, text, (size_t)bytes), count);
@@ -1997,6 +2000,26 @@ TEST(hub_added_tokens)
     CHECK_INT(b.status, TFN_OK);
     hub_is(&b.k, "xax A", "4 1 4 1");               /* the first of two that are the same */
     free(b.mem);
+    b = hub_quoted("{'added_tokens':[{'id':1,'content':'AB','normalized':true},{'id':2,'content':"
+        "'Ab','normalized':true}],'normalizer':{'type':'Lowercase'},'pre_tokenizer':"
+        "{'type':'WhitespaceSplit'},'model':{'type':'WordLevel','unk_token':'[UNK]',"
+        "'vocab':{'[UNK]':0,'x':3}}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "x aB x Ab", "3 1 3 1");           /* neither of the two is in lower case */
+    free(b.mem);
+    b = hub_quoted("{'added_tokens':[{'id':1,'content':'<m>','lstrip':true}],'pre_tokenizer':"
+        "{'type':'BertPreTokenizer'},'decoder':{'type':'WordPiece','prefix':'##','cleanup':false},"
+        "'model':{'type':'WordPiece','unk_token':'[UNK]','continuing_subword_prefix':'##',"
+        "'max_input_chars_per_word':9,'vocab':{'[UNK]':0,'x':2,'.':3}}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "x \xff<m>.", "2 0 1 3");          /* an invalid byte is no space */
+    {
+        static const int32_t ids[] = { 2, 3 };
+        char text[9];
+        CHECK_INT(tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 2), 3);
+        CHECK(!memcmp(text, "x .", 3));             /* not tidied */
+    }
+    free(b.mem);
     for (int i = 0; i < 2; i++) {
         char json[800];
         char message[300];
@@ -2547,6 +2570,8 @@ TEST(hub_hangul)
         { "\xea\xb0\x81\xe1\x86\xa8", NULL },                 /* it has a trailing one */
         { "\xed\x9e\xb0\xe1\x86\xa8", NULL },                 /* U+D7B0, an old vowel */
         { "\xea\xb0\x80\xcc\x81", NULL },
+        { "\xe1\x84\x80\xe2\x83\x90", NULL }, { "\xea\xb0\x80\xe2\x83\x90", NULL },  /* U+20D0 */
+        { "\xef\xab\x8f", "\xf0\xa2\xa1\x8a" },              /* U+FACF: one of four bytes */
     };
     hub_box b = hub_file(HUB_QWEN2);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -2571,6 +2596,10 @@ TEST(hub_clusters)
         { "the\xe2\x80\x8dthe", "the\xe2\x98\x83the" }, { "e\xcc\x81", "\xc3\xa9" },
         { "the\xe2\x80\x8d\xff", "the\xe2\x80\x8d" },
         { "the\xe2\x80\x8d\x01", "the\xe2\x80\x8d" },
+        { "e\xd8\x80the", "e\xd8\x80the" }, { "the\xd8\x80\x01the", "the\xd8\x80the" },
+        { "the\xd8\x80\xff", "the\xd8\x80" }, { "\xd8\x80\xcc\x81the", "\xd8\x80" "\xd8\x80the" },
+        { "e\xff", "e\xef\xbf\xbd" }, { "\xe2\x80\x8c\xcc\x81the", "\xe2\x80\x8d\xcc\x81the" },
+        { "e\xe1\x80\xb8", "e\xe1\x80\xb9" }
     };
     hub_box b = hub_file(HUB_T5);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -2751,6 +2780,108 @@ TEST(hub_unknown_bytes)
     }
 }
 
+/* Characters at the ends of tables: compatibility forms beyond the last, and of one part that has
+ * one; BERT's normalizer without its cleaning drops invalid bytes, too. */
+TEST(hub_ends_of_tables)
+{
+    static const char whole[] = "{'type':'WhitespaceSplit'}";
+    hub_cut("{'type':'NFKC'}", whole, "\xf0\xa0\x80\x80", "\xf0\xa0\x80\x80");
+    hub_cut("{'type':'NFKC'}", whole, "a\xe2\x80\x80" "b", "a|b");       /* U+2000 is a space */
+    hub_cut("{'type':'BertNormalizer','clean_text':false,'handle_chinese_chars':true,"
+            "'strip_accents':null,'lowercase':true}", whole, "A\xff" "b c", "ab|c");
+}
+
+/* Parts in an order that flags cannot express are compiled to steps. */
+TEST(hub_parts_to_steps)
+{
+    static const char bloom[] = " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+";
+    char cutter[300];
+    hub_box b;
+    for (int i = 0; i < 3; i++) {           /* of BLOOM's expression the rest is another piece, or removed */
+        static const char *const behavior[] = { "Isolated", "Removed", "MergedWithNext" };
+        static const char *const pieces[] = { "a|.| b|!", "a| b", "a.| b!" };
+        sprintf(cutter, "{'type':'Split','behavior':'%s','invert':%s,'pattern':{'Regex':", behavior[i],
+                i == 1 ? "true" : "false");
+        hub_put_string(cutter, bloom, strlen(bloom));
+        strcat(cutter, "}}");
+        CASE("%s", behavior[i]);
+        hub_cut("null", cutter, "a. b!", pieces[i]);
+    }
+    CASE("a space in a token of a merge");
+    b = hub_quoted("{'model':{'type':'BPE','vocab':{'a':0,' ':1,'b':2,'a ':3,'a b':4},"
+                   "'merges':[['a',' '],['a ','b']]}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "a ba", "4 0");
+    free(b.mem);
+    CASE("a word that is a token, although no merge gives it");
+    b = hub_quoted("{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':"
+                   "'never','split':true},'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81',"
+                   "'prepend_scheme':'never'},'model':{'type':'BPE','ignore_merges':true,'vocab':"
+                   "{'a':0,'b':1,'\xe2\x96\x81':2,'ab':3,'\xe2\x96\x81" "aba':4},'merges':['a b']}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "ab aba aab", "3 4 2 0 3");
+    free(b.mem);
+    CASE("a long token of characters");
+    {
+        static char json[6000], text[700];
+        char as[513];
+        int n = sprintf(json, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0");
+        tfn_tokenizer_source s;
+        memset(as, 'a', sizeof as);
+        memset(text, 'a', 600);
+        for (int k = 2, id = 1; k <= 512; k *= 2, id++)
+            n += sprintf(json + n, ",\"%.*s\":%d", k, as, id);
+        n += sprintf(json + n, "},\"merges\":[");
+        for (int k = 1; k < 512; k *= 2)
+            n += sprintf(json + n, "%s\"%.*s %.*s\"", k > 1 ? "," : "", k, as, k, as);
+        n += sprintf(json + n, "]}}");
+        s = hub_json(json, (size_t)n);
+        b = hub_make(&s);
+        CHECK_INT(b.status, TFN_OK);
+        hub_is(&b.k, text, "9 6 4 3");
+        text[512] = 0;
+        hub_is(&b.k, text, "9");
+        free(b.mem);
+    }
+    CASE("no type: a prefix alone means WordPiece");
+    b = hub_quoted("{'pre_tokenizer':{'type':'BertPreTokenizer'},'decoder':{'type':'WordPiece','prefix':"
+                   "'##','cleanup':true},'model':{'unk_token':'[UNK]','continuing_subword_prefix':'##',"
+                   "'vocab':{'[UNK]':0,'a':1,'##b':2}}}");
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(b.k.kind, TFN_TOKENIZER_WORDPIECE);
+    hub_is(&b.k, "ab ba", "1 2 0");
+    free(b.mem);
+}
+
+/* Parts of a post-processor that are refused, or wrong. */
+TEST(hub_processors_refused)
+{
+#define HUB_SINGLE "{'type':'TemplateProcessing','single':[{'Sequence':{'id':'A','type_id':0}}],'special_tokens':{}}"
+#define HUB_BERT_ENDS(ends) "{'type':'BertProcessing'" ends "}"
+#define HUB_ENDS HUB_BERT_ENDS(",'sep':['a',0],'cls':['a',0]")
+    static const struct { const char *processor, *says; } rows[] = {
+        { "{'type':'Sequence','processors':[" HUB_SINGLE "," HUB_SINGLE "]}", "post_processor TemplateProcessing" },
+        { "{'type':'Sequence','processors':[" HUB_ENDS "," HUB_ENDS "]}", "post_processor BertProcessing" },
+        { "{'type':'Sequence','processors':[" HUB_ENDS "," HUB_SINGLE "]}", "post_processor TemplateProcessing" },
+        { HUB_BERT_ENDS(",'sep':['a',0]"), "post_processor BertProcessing" },
+        { HUB_BERT_ENDS(",'cls':['a',0]"), "post_processor BertProcessing" },
+        { "{'type':'TemplateProcessing','single':[{'SpecialToken':{'id':'a','type_id':0}}],"
+          "'special_tokens':{'a':5}}", "is expected" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char json[1200], message[300];
+        hub_box b;
+        sprintf(json, "{'post_processor':%s,'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false},"
+                "'decoder':{'type':'ByteLevel'},'model':{'type':'BPE','vocab':{'a':0},'merges':[]}}",
+                rows[i].processor);
+        b = hub_quoted(json);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CASE("row %d", (int)i);
+        if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
+        free(b.mem);
+    }
+}
+
 /* vocab.txt without [CLS] and [SEP] puts nothing around a text; vocab.json needs a kind. */
 TEST(hub_plain_vocabularies)
 {
@@ -2913,6 +3044,9 @@ int main(void)
     RUN(hub_small_refused);
     RUN(hub_small_values);
     RUN(hub_unknown_bytes);
+    RUN(hub_ends_of_tables);
+    RUN(hub_parts_to_steps);
+    RUN(hub_processors_refused);
     RUN(hub_plain_vocabularies);
     RUN(hub_model_frames);
     RUN(hub_marian_pieces);

@@ -92,7 +92,7 @@ SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
 {
     tfn__reader r = v->merge_list;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
-        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest, v->plain) && !r.wanted)
+        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest, v->plain))
             tfn__fail_merge(e, v->merges);
         v->merges++;
     }
@@ -712,7 +712,7 @@ static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__re
     tfn__json_string(&r, NULL, 0);
     tfn__json_want(&r, ',', ",");
     id = (int32_t)tfn__json_count(&r, INT32_MAX);
-    if (k && !r.wanted && (id >= k->vocab || !tfn__is_token(k, id, name)))
+    if (k && (id >= k->vocab || !tfn__is_token(k, id, name)))
         tfn__want(&r, "the id of that token");
     if (!r.wanted) tfn__frame_id(v, k, id, end);
     tfn__check_reader(e, &r,

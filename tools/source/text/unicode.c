@@ -686,8 +686,8 @@ static bool tfn__parts_of(int32_t c, int32_t *first, int32_t *second)
         return true;
     }
     if (behavior != TFN__NEW_DECOMPOSES && behavior != TFN__CHANGES) return false;
-    return tfn__find_parts(tfn__parts, c, first, second)
-           || tfn__find_parts(tfn__alone, c, first, second);
+    if (tfn__find_parts(tfn__parts, c, first, second)) return true;
+    return tfn__find_parts(tfn__alone, c, first, second);
 }
 
 /* The composition of two characters; -1: they do not compose. */
@@ -896,7 +896,7 @@ SHARED size_t tfn__put_normal_form(uint8_t *to, size_t room, bool *same, const u
         at += bytes;
     }
     tfn__end_cluster(&u);
-    *same = u.same && u.to.used == n;
+    *same = u.same;                     /* to omit a character, the one before it must change */
     return u.to.used;
 }
 TFN__SMALL_END
@@ -929,7 +929,7 @@ static const int32_t tfn__small_deltas[] = {
 SHARED int tfn__trait(int32_t c)
 {
     uint32_t category;
-    if (c < 0 || c == ' ') return TFN__PLAIN;
+    if (c < 0) return TFN__PLAIN;
     if (c < 128 && tfn__class(c) == TFN__LETTER) return TFN__PLAIN;
     if (c < 128 && tfn__class(c) == TFN__NUMBER) return TFN__PLAIN;
     if (c > ' ' && c < 127) return TFN__PUNCTUATION;        /* ASCII symbols, too */
