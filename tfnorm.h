@@ -29103,7 +29103,7 @@ static uint32_t tfn__map_offset(uint32_t unit)
 
 /* Find the longest beginning of the n bytes at s that is replaced. Returns its length, 0 for none;
  * *value: the place of its replacement; *read: how many bytes of s are the beginning of anything
- * that is replaced. Files are hostile: a number at or beyond `units` ends the search.
+ * that is replaced. Files are hostile: a number at or beyond `units`, at least 1, ends the search.
  *
  * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
  * whose label must be 0x65. If its bit 8 is set, "e" is replaced. The offset of that unit leads on
@@ -29114,7 +29114,6 @@ static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s,
     size_t found = 0;
     uint32_t at;
     *read = 0;
-    if (!units) return 0;
     at = tfn__map_offset(tfn__map_unit(map, 0));
     for (size_t i = 0; i < n; i++) {
         uint32_t unit;
@@ -33083,7 +33082,7 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* Read the next field of a message; false at its end or after an error.
+/* Read the next field of a message; false at its end or after an error. Callers then stop.
  *
  * Unknown fields are skipped like the others, because later versions add some. Each length is
  * compared with the rest of the message. So a false length is an error, and no field reaches past
@@ -33092,7 +33091,7 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 {
     uint64_t key;
     uint64_t bytes = 0;
-    if (r->wanted || r->at >= r->size) return false;
+    if (r->at >= r->size) return false;
     key = tfn__model_number(r);
     f->number = (uint32_t)(key >> 3);
     f->bytes = tfn__read_from(NULL, 0);
@@ -35950,8 +35949,8 @@ static void tfn__put_fraction(tfn__text *t, uint64_t m, int power)
     }
 }
 
-/* Put a score with the fewest digits that tfn__json_score reads as the same double. If no whole
- * number near it does, put all digits: the fraction is a binary one. */
+/* Put a score below 1e15 with the fewest digits that tfn__json_score reads as the same double. If no
+ * whole number near it does, put all digits: the fraction is a binary one. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     double ten = 1;
@@ -36168,7 +36167,6 @@ static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
     const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
     if (n >= 6 && k->decoder & TFN_DECODER_STRIP_ALL && tfn__same(s, tfn__mark, 3)
         && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses 1 mark here, 2 there */
-    if (!bpe && k->scored && !(k->score[id] * k->score[id] < 1e30)) return false;
     if (!(flags & TFN__RAW)) return true;
     if (tfn__token_id(k, s, n) >= 0) return false;
     if (!(flags & TFN__ADDED))
@@ -36220,8 +36218,10 @@ static bool tfn__are_tokens_published(const tfn_tokenizer *k)
 {
     const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
     const int32_t listed = tfn__listed(k);
+    const bool scores = k->kind == TFN_TOKENIZER_UNIGRAM;
     for (int32_t id = 0; id < k->vocab; id++) {
         const size_t n = tfn__token_bytes(k, id);
+        if (scores && !(k->score[id] * k->score[id] < 1e30)) return false;
         if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
         if (k->flags[id] & TFN__ADDED && !tfn__is_utf8(k->text + k->start[id], n)) return false;
         if (n && k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;

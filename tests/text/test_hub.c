@@ -1358,6 +1358,7 @@ static void hub_cut(const char *normalizer, const char *cutter, const char *text
 
 /* Expressions, a text, and its pieces: the matches and what lies between; or no text, and what
  * would have to be in the expression. */
+#define HUB_EMPTY "(){384}(){384}(){384}"
 static const char *const hub_expressions[][3] = {
     { "\\x61|\\x{62}", "xaby", "x|a|b|y" }, { "\\u0061", "xay", "x|a|y" },
     { "\\xg", NULL, "digits of a character" }, { "\\x{110000}", NULL, "digits of a character" },
@@ -1410,7 +1411,7 @@ static const char *const hub_expressions[][3] = {
     { "a$", "aba", "ab|a" }, { "\\p{L}1|\\p{L}", "\xc3\xa9" "2", "\xc3\xa9|2" },
     { "(?<=\xc3\xa9)b", "b\xc3\xa9" "bb", "b\xc3\xa9|b|b" },
     { "(?<!a)b", "\xc3\xa9\xa9" "b", "[UNK]|b" }, { "(?<!a)b", "\xa9\xa9\xa9\xa9" "b", "[UNK]|b" },
-    { "a|bc|", "abcd", "a|bc|d" },
+    { "a|bc|", "abcd", "a|bc|d" }, { HUB_EMPTY HUB_EMPTY HUB_EMPTY HUB_EMPTY, NULL, "a shorter expression" },
 };
 
 static void hub_expression(const char *regex, const char *text, const char *pieces)
@@ -1737,6 +1738,7 @@ TEST(hub_json_text_models)
         { "two marks", HUB_GEMMA, 2, false, true, false, false, '_', false },
         { "Unigram", HUB_T5, 1, false, true, false, false, 0, true },
         { "Unigram with its spaces", HUB_T5, 1, false, false, false, false, 0, true },
+        { "a control token below all", HUB_T5, 1, false, true, false, false, 'l', true },
         { "a user's in Unigram", HUB_T5, 1, false, true, false, true, 0, false },
         { "Unigram with bytes", HUB_XLMR, 1, true, true, false, false, 0, false },
         { "a table of replacements", HUB_T5, 2, false, true, false, false, 0, true },
@@ -1761,6 +1763,7 @@ TEST(hub_json_text_models)
             if (rows[i].change != '_' && n >= 6 && !memcmp(token, "\xe2\x96\x81\xe2\x96\x81", 6))
                 memset(token + 3, 'e', n - 3);
         }
+        if (rows[i].change == 'l') a.k.score[1] = -1000;
         if (rows[i].change == 'e') a.k.score[5] = a.k.score[6];
         if (rows[i].change == 'c') a.k.text[a.k.start[tfn_tokenizer_find(&a.k, "h", 1)]] = '%';
         hub_user = rows[i].user;
@@ -2074,6 +2077,96 @@ TEST(hub_decoders)
         }
         free(b.mem);
     }
+}
+
+/* A tokenizer with one of these fields changed, as only a blob may have it, is none of
+ * tokenizer.json. */
+static void hub_not_published(tfn_tokenizer k, int change)
+{
+    switch (change) {
+    case 0: k.split = TFN_SPLIT_GPT2; break;
+    case 1: k.normalizer |= TFN_NORMALIZER_WORDS | TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT
+                            | TFN_NORMALIZER_COLLAPSE | TFN_NORMALIZER_PREFIX | TFN_NORMALIZER_NEEDED
+                            | TFN_NORMALIZER_MARKS | TFN_NORMALIZER_FIRST;
+            k.split = TFN_SPLIT_MARKS; break;
+    case 2: k.normalizer |= TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_LEFT;
+            k.normalizer &= ~TFN_NORMALIZER_RIGHT; break;
+    case 3: k.normalizer &= ~(TFN_NORMALIZER_MARKS | TFN_NORMALIZER_PREFIX | TFN_NORMALIZER_NEEDED
+                              | TFN_NORMALIZER_FIRST);
+            k.split = TFN_SPLIT_MARKS; break;
+    case 4: k.apart = true; break;
+    case 5: k.fuse = false; break;
+    case 6: k.whole = true; break;
+    case 7: k.fallback = true; break;
+    case 8: k.least = 1; break;
+    }
+    CASE("change %d", change);
+    CHECK_INT(tfn_tokenizer_json_text(&k, NULL, 0), 0);
+}
+
+/* What tokenizer.json cannot express, or this library would read in another way. */
+TEST(hub_json_text_none)
+{
+    static const char *const none[] = {
+        "{'model':{'type':'BPE','vocab':{'a':0,'b':2},'merges':[]},"
+        "'added_tokens':[{'id':1,'content':'x y','special':false}]}",
+        "{'pre_tokenizer':" HUB_META "},'decoder':" HUB_META "},'model':{'type':'Unigram','unk_id':0,"
+        "'vocab':[['<u>',0],['a',-1e20]]}}",
+    };
+    static const char *const suffixes[] = { "\\u0001", "\\\"", "\\\\" };
+    tfn_tokenizer_source s;
+    hub_box b;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        CASE("row %d", (int)i);
+        b = hub_quoted(none[i]);
+        CHECK_INT(b.status, TFN_OK);
+        CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+        free(b.mem);
+    }
+    for (int i = 0; i < 3; i++) {
+        char json[600];
+        CASE("suffix %s", suffixes[i]);
+        snprintf(json, sizeof json, "{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"decoder\":{\"type\":"
+                 "\"BPEDecoder\",\"suffix\":\"%s\"},\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"%s\","
+                 "\"vocab\":{\"a\":0,\"a%s\":1},\"merges\":[]}}", suffixes[i], suffixes[i], suffixes[i]);
+        s = hub_json(json, strlen(json));
+        b = hub_make(&s);
+        CHECK_INT(b.status, TFN_OK);
+        CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+        free(b.mem);
+    }
+    CASE("a vocabulary of text without all bytes");
+    memset(&s, 0, sizeof s);
+    s.kind = TFN_TOKENIZER_BPE;
+    s.vocab = "{\"a\": 0, \"b\": 1, \"ab\": 2}";
+    s.vocab_size = strlen(s.vocab);
+    s.merges = "a b\n";
+    s.merges_size = strlen(s.merges);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    free(b.mem);
+    b = hub_file(HUB_T5);
+    CHECK(tfn_tokenizer_json_text(&b.k, NULL, 0) > 0);
+    for (int i = 0; i < 7; i++) hub_not_published(b.k, i);
+    b.k.single = true;
+    CHECK(tfn_tokenizer_json_text(&b.k, NULL, 0) > 0);
+    hub_not_published(b.k, 7);
+    hub_not_published(b.k, 8);
+    free(b.mem);
+    b = hub_file(HUB_QWEN2);                            /* of bytes */
+    b.k.normalizer = TFN_NORMALIZER_COLLAPSE;
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    b.k.normalizer = TFN_NORMALIZER_NFC;
+    CHECK(tfn_tokenizer_json_text(&b.k, NULL, 0) > 0);
+    b.k.prefix_space = true;
+    b.k.split = TFN_SPLIT_GPT2;
+    b.k.whole = true;
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    b.k.whole = b.k.prefix_space = false;
+    strcpy(b.k.suffix, "x");
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    free(b.mem);
 }
 
 /* More marks in a row than are put in order at once. */
@@ -2807,6 +2900,20 @@ TEST(hub_parts_to_steps)
         CASE("%s", behavior[i]);
         hub_cut("null", cutter, "a. b!", pieces[i]);
     }
+    hub_cut("{'type':'Replace','pattern':{'String':'\xef\xbf\xbd'},'content':'x'}", "{'type':'WhitespaceSplit'}",
+            "a\xef\xbf\xbd b", "ax|b");
+    hub_cut("{'type':'Replace','pattern':{'String':'a'},'content':''}", "{'type':'WhitespaceSplit'}", "aa", "");
+    hub_cut("{'type':'Sequence','normalizers':[{'type':'Replace','pattern':{'String':'\xef\xbf\xbd'},'content':"
+            "'\xef\xbf\xbd'},{'type':'Replace','pattern':{'Regex':'(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])'},"
+            "'content':'x'}]}", "{'type':'WhitespaceSplit'}", "  a ", "xax");
+    hub_cut("{'type':'Replace','pattern':{'String':' '},'content':'\xe2\x96\x81'}",
+            "{'type':'Split','pattern':{'String':'x'},'behavior':'Removed'}", "a bxc", "a\xe2\x96\x81" "b|c");
+    CHECK(!strcmp(hub_small("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+                            "{\"Regex\":\"b\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+                            "\"use_regex\":false}]}", "aba"), "_a_b_a"));
+    CHECK(!strcmp(hub_small("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"ByteLevel\","
+                            "\"add_prefix_space\":false,\"use_regex\":false},{\"type\":\"BertPreTokenizer\"}]}",
+                            "ab ab"), "B_B"));
     CASE("a space in a token of a merge");
     b = hub_quoted("{'model':{'type':'BPE','vocab':{'a':0,' ':1,'b':2,'a ':3,'a b':4},"
                    "'merges':[['a',' '],['a ','b']]}}");
@@ -2853,6 +2960,198 @@ TEST(hub_parts_to_steps)
     free(b.mem);
 }
 
+/* A table of replacements by hand: "a" leads to a unit with this value, whose text is `to`. */
+static hub_box hub_table(const char *digits, unsigned leaf, unsigned value, const char *to)
+{
+    static char json[3000], text[2000];
+    unsigned char map[500] = { 0 };
+    const size_t bytes = 4 + 4*98 + strlen(to) + 1;
+    size_t n = 0;
+    const unsigned units[][2] = { { 0, 98*4 }, { 1 + 'a', 'a' | 0x100 | leaf << 10 }, { 1 + 96, value } };
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k++) map[4*units[i][0] + (unsigned)k] = (unsigned char)(units[i][1] >> 8*k);
+    strcpy((char *)map + 4 + 4*98, to);
+    for (size_t i = 0; i < bytes; i += 3) {
+        const unsigned x = (unsigned)map[i] << 16 | (unsigned)map[i + 1] << 8 | map[i + 2];
+        for (int k = 18; k >= 0; k -= 6) text[n++] = digits[x >> k & 63];
+    }
+    text[n] = 0;
+    snprintf(json, sizeof json, "{'normalizer':{'type':'Precompiled','precompiled_charsmap':'%s'},'pre_tokenizer':"
+             "{'type':'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':'never'},'decoder':{'type':"
+             "'Metaspace','replacement':'\xe2\x96\x81','prepend_scheme':'never'},'model':{'type':'Unigram',"
+             "'unk_id':0,'vocab':[['<u>',0],['a',-2],['b',-3],['\xe2\x96\x81',-1]]}}", text);
+    return hub_quoted(json);
+}
+
+TEST(hub_tables)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const struct { unsigned leaf, value; const char *ids; } rows[] = {
+        { 1, 0, "2 3 2" },                          /* "a" becomes "b" */
+        { 1, 0x7fffff, "1 3 2" },                   /* a text beyond the table */
+        { 5000, 0, "1 3 2" }                        /* a unit beyond it */
+    };
+    char other[65], message[300];
+    hub_box b;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        b = hub_table(digits, rows[i].leaf, rows[i].value, "b");
+        CASE("row %d", (int)i);
+        CHECK_INT(b.status, TFN_OK);
+        hub_is(&b.k, "a b", rows[i].ids);
+        free(b.mem);
+    }
+    b = hub_quoted("{'normalizer':{'type':'Precompiled','precompiled_charsmap':'A\xc5\x81" "AA'},'pre_tokenizer':"
+                   HUB_META "},'decoder':" HUB_META "},'model':{'type':'Unigram','unk_id':0,'vocab':[['<u>',0]]}}");
+    tfn_error_text(&b.k.error, message, sizeof message);    /* U+0141: its last byte is that of A */
+    if (b.status == TFN_OK || !strstr(message, "is not base64")) FAIL("says '%s'", message);
+    free(b.mem);
+    strcpy(other, digits);
+    CHECK(strlen(other) == 64);
+}
+
+/* A token without a text has no score that counts; two special tokens of one name cut at the first;
+ * an added token with the name of a byte is no byte. */
+TEST(hub_odd_tokens)
+{
+    tfn_tokenizer_source s;
+    int32_t ids[9];
+    char text[100];
+    size_t size;
+    unsigned char *blob;
+    hub_box c, b = hub_quoted("{'pre_tokenizer':" HUB_META "},'decoder':" HUB_META "},'model':{'type':'Unigram',"
+        "'unk_id':0,'unk_token':'a','vocab':[['<u>',0],['a',-2],['',1e300],['b',-1]]}}");
+    if (b.status == TFN_OK) {
+        CHECK_INT(b.k.special[TFN_SPECIAL_UNK], 0);
+        hub_is(&b.k, "b", "0 3");
+        CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    }
+    free(b.mem);
+    CASE("a score beyond what digits are written for");
+    b = hub_quoted("{'pre_tokenizer':" HUB_META "},'decoder':" HUB_META "},'model':{'type':'Unigram',"
+                   "'unk_id':0,'vocab':[['<u>',0],['a',-2],['',-9e29],['b',-1]]}}");
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    free(b.mem);
+    CASE("a score that is no quotient of a whole number and a power of ten");
+    b = hub_quoted("{'pre_tokenizer':" HUB_META "},'decoder':" HUB_META "},'model':{'type':'Unigram',"
+                   "'unk_id':0,'vocab':[['<u>',0],['a',-2],['b',-1]]}}");
+    CHECK_INT(b.status, TFN_OK);
+    b.k.score[1] = -3.8525934427437654;
+    {
+        char *json = hub_written(&b.k, &size);
+        s = hub_json(json, size);
+        c = hub_make(&s);
+        CHECK(c.status == TFN_OK && c.k.score[1] == b.k.score[1]);
+        free(json), free(c.mem);
+    }
+    free(b.mem);
+    CASE("an empty line");
+    memset(&s, 0, sizeof s);
+    s.kind = TFN_TOKENIZER_WORDPIECE;
+    s.vocab = "[UNK]\n\na\n";
+    s.vocab_size = strlen(s.vocab);
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, text, sizeof text);
+    CHECK(b.status == TFN_BAD_FORMAT && strstr(text, "token 1 is empty"));
+    free(b.mem);
+    CASE("two of one name");
+    memset(&s, 0, sizeof s);
+    s.kind = TFN_TOKENIZER_BPE;
+    s.vocab = "{\"<s>\": 0, \"<s>\": 1, \"a\": 2}";
+    s.vocab_size = strlen(s.vocab);
+    s.merges = "";
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_encode_specials(&b.k, ids, 9, "a<s>", 4), 2);
+    CHECK(ids[0] == 2 && ids[1] == 0);
+    free(b.mem);
+    CASE("fuse without a meaning");
+    b = hub_file(HUB_GPT2);
+    blob = hub_blob(&b.k, &size);
+    b.k.fuse = true;
+    {
+        size_t other;
+        unsigned char *again = hub_blob(&b.k, &other);
+        CHECK_INT(other, size);
+        CHECK_BITS(blob, again, size);
+        free(again);
+    }
+    free(blob);
+    b.k.fuse = false;
+    b.k.decoder |= TFN_DECODER_SPACES;
+    blob = hub_blob(&b.k, &size);
+    CHECK_INT(blob[6], '4');                        /* the last form */
+    free(blob);
+    b.k.decoder &= ~TFN_DECODER_SPACES;
+    CHECK(tfn_tokenizer_json_text(&b.k, NULL, 0) > 0);
+    {
+        const int32_t end = tfn_tokenizer_find(&b.k, "<|endoftext|>", 13);
+        CHECK(end >= 0);
+        b.k.text[b.k.start[end]] = 0xff;            /* an added token that is not UTF-8 */
+        CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    }
+    free(b.mem);
+    b = hub_file(HUB_T5);
+    CHECK(tfn_tokenizer_json_text(&b.k, NULL, 0) > 0);
+    b.k.flags[tfn_tokenizer_find(&b.k, "a", 1)] |= 1;   /* no text is encoded as it, but it is in the table */
+    CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+    free(b.mem);
+    CASE("unknown bytes in a blob");
+    b = hub_quoted("{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false},'decoder':{'type':'ByteLevel'},"
+                   "'model':{'type':'BPE','unk_token':'<u>','vocab':{'<u>':0,'a':1},'merges':[]}}");
+    CHECK_INT(b.status, TFN_OK);
+    blob = hub_blob(&b.k, &size);
+    s = hub_of_blob(blob, size);
+    c = hub_make(&s);
+    CHECK_INT(c.status, TFN_OK);
+    hub_is(&c.k, "axa", "1 0 1");
+    free(blob), free(c.mem), free(b.mem);
+    CASE("all tokens are added");
+    b = hub_quoted("{'added_tokens':[{'id':0,'content':'<m>','special':true}],'pre_tokenizer':{'type':'ByteLevel',"
+                   "'add_prefix_space':false},'decoder':{'type':'ByteLevel'},'model':{'type':'BPE','vocab':{},"
+                   "'merges':[]}}");
+    CHECK_INT(b.status, TFN_OK);
+    if (b.status == TFN_OK) {
+        char *json = hub_written(&b.k, &size);
+        CHECK(size > 0 && strstr(json, "\"vocab\":{}"));
+        free(json);
+    }
+    free(b.mem);
+    CASE("spaces in order, but no marks");
+    b = hub_quoted("{'normalizer':{'type':'Replace','pattern':{'Regex':' {2,}'},'content':' '},'decoder':" HUB_META
+                   "},'model':{'type':'Unigram','unk_id':0,'vocab':[['<u>',0],['a',-2],[' ',-3]]}}");
+    CHECK_INT(b.status, TFN_OK);
+    hub_is(&b.k, "a   a", "1 2 1");
+    hub_again(&b.k);
+    free(b.mem);
+    CASE("a byte's name in small letters");
+    b = hub_quoted("{'pre_tokenizer':" HUB_META "},'decoder':{'type':'Sequence','decoders':[{'type':'Replace',"
+                   "'pattern':{'String':'\xe2\x96\x81'},'content':' '},{'type':'ByteFallback'},{'type':'Fuse'}]},"
+                   "'model':{'type':'BPE','unk_token':'<u>','byte_fallback':true,'fuse_unk':true,'vocab':{'<u>':0,"
+                   "'<0x4A>':1,'<0x4a>':2},'merges':[]}}");
+    CHECK_INT(b.status, TFN_OK);
+    ids[0] = 1;
+    ids[1] = 2;
+    text[tfn_tokenizer_decode(&b.k, text, sizeof text - 1, ids, 2)] = 0;
+    CHECK(!strcmp(text, "J<0x4a>") || !strcmp(text, "<0x4A>J"));
+    free(b.mem);
+}
+
+/* Without room for what NFC gives, the count is enough for all ids. */
+TEST(hub_counts)
+{
+    static char text[3001];
+    static int32_t ids[20000];
+    hub_box b = hub_file(HUB_QWEN2);
+    ptrdiff_t most, n;
+    for (int i = 0; i < 3000; i += 3) memcpy(text + i, "e\xcc\x81", 3);
+    most = tfn_tokenizer_encode(&b.k, NULL, 0, text, 3000);
+    n = tfn_tokenizer_encode(&b.k, ids, 20000, text, 3000);
+    CHECK(n > 0 && most >= n && most <= 20000);
+    CHECK_INT(tfn_tokenizer_encode(&b.k, ids, most, text, 3000), n);
+    free(b.mem);
+}
+
 /* Parts of a post-processor that are refused, or wrong. */
 TEST(hub_processors_refused)
 {
@@ -2865,6 +3164,7 @@ TEST(hub_processors_refused)
         { "{'type':'Sequence','processors':[" HUB_ENDS "," HUB_SINGLE "]}", "post_processor TemplateProcessing" },
         { HUB_BERT_ENDS(",'sep':['a',0]"), "post_processor BertProcessing" },
         { HUB_BERT_ENDS(",'cls':['a',0]"), "post_processor BertProcessing" },
+        { HUB_BERT_ENDS(",'sep':['b',0],'cls':['b',0]"), "cls or sep of the post_processor is wrong" },
         { "{'type':'TemplateProcessing','single':[{'SpecialToken':{'id':'a','type_id':0}}],"
           "'special_tokens':{'a':5}}", "is expected" }
     };
@@ -2979,6 +3279,7 @@ TEST(hub_blob_rows)
 #define HUB_ROW(form, body, says) { form, body, sizeof body - 1, says }
         HUB_ROW(1, "\3\1\0" HUB_TOKEN, NULL),
         HUB_ROW(1, "\4\1\0" HUB_TOKEN, "a kind"),
+        HUB_ROW(1, "\3\1\0" "\0", "a token is expected"),
         HUB_ROW(2, "\0\1\0" HUB_TOKEN "\0\0\0\0\0", NULL),
         HUB_ROW(2, "\3\1\0" HUB_TOKEN "\0\0\0\0\0", "a kind"),
         HUB_ROW(2, "\0\1\0" HUB_TOKEN "\7\0\0\0\0", "another version of tfnorm.h"),
@@ -2995,8 +3296,8 @@ TEST(hub_blob_rows)
         HUB_ROW(4, "\2\1\0" HUB_TOKEN "\0\0\0\0\0" "\0\0\0\0\0" "\0" "\0\0", "a kind"),
         HUB_ROW(4, "\0\1\0" HUB_TOKEN HUB_STEPS "\0" "\0\0", "a split"),
         HUB_ROW(4, "\0\1\0" HUB_TOKEN "\7\0\0\0\0" "\0\0\0\0\0" "\0" "\0\0", "rules"),
-        HUB_ROW(4, "\4\1\0" HUB_TOKEN "\7\0\0\0\0" "\x80\x80\x80\x01\0\0\0\0" "\0" "\0\3{}x",
-                "is expected"),
+        HUB_ROW(4, "\4\1\0" HUB_TOKEN "\7\0\0\0\0" "\x80\x80\2\0\0\0\0" "\0" "\0\3{}x",
+                "rules in JSON"),
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned char blob[200] = "tfntok0\n";
@@ -3047,6 +3348,9 @@ int main(void)
     RUN(hub_ends_of_tables);
     RUN(hub_parts_to_steps);
     RUN(hub_processors_refused);
+    RUN(hub_tables);
+    RUN(hub_odd_tokens);
+    RUN(hub_counts);
     RUN(hub_plain_vocabularies);
     RUN(hub_model_frames);
     RUN(hub_marian_pieces);
@@ -3088,6 +3392,7 @@ int main(void)
     RUN(hub_added_tokens);
     RUN(hub_steps_as_flags);
     RUN(hub_bytes_shown);
+    RUN(hub_json_text_none);
     RUN(hub_many_marks);
     RUN(hub_decoders);
     RUN(hub_bad_files);

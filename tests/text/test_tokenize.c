@@ -478,6 +478,43 @@ TEST(tokenize_many_pairs)
     tokenize_free(mem);
 }
 
+/* Merges make more pairs than the text had. */
+TEST(tokenize_more_pairs)
+{
+    enum { N = 4000 };
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN";
+    static char text[N];
+    tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_BPE, 3000);
+    for (size_t i = 0; i < N; i++) text[i] = letters[tfn_random_bits(tfn_key_make(4), i) % 40];
+    for (int32_t room = N; room <= 4 * N; room += 3 * N) {
+        tfn_trainer t;
+        size_t size;
+        void *mem;
+        d.words = N;
+        d.word_bytes = room;
+        size = tfn_trainer_size(&d);
+        mem = tokenize_block(size);
+        CHECK_INT(tfn_trainer_init(&t, &d, mem, size), TFN_OK);
+        CHECK_INT(tfn_trainer_add(&t, text, N), TFN_OK);
+        CHECK_INT(tfn_trainer_run(&t), room == N ? TFN_NO_MEMORY : TFN_OK);
+        tokenize_free(mem);
+    }
+}
+
+/* The room for the bytes of words has a limit, however many words are asked for. */
+TEST(tokenize_most_words)
+{
+    tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_BPE, 300);
+    tfn_trainer t;
+    int32_t bytes[2];
+    for (int i = 0; i < 2; i++) {
+        d.words = (1 << 30) >> i;
+        CHECK_INT(tfn_trainer_init(&t, &d, NULL, 0), TFN_NO_MEMORY);
+        bytes[i] = t.desc.word_bytes;
+    }
+    CHECK(bytes[0] > 1 << 20 && bytes[0] == bytes[1]);
+}
+
 /* The same texts in another order and in other calls give the same vocabulary. */
 TEST(tokenize_determinism)
 {
@@ -789,6 +826,8 @@ int main(void)
     RUN(tokenize_specials_are_not_text);
     RUN(tokenize_memory);
     RUN(tokenize_many_pairs);
+    RUN(tokenize_more_pairs);
+    RUN(tokenize_most_words);
     RUN(tokenize_determinism);
     RUN(tokenize_any);
     RUN(tokenize_save_load);

@@ -437,7 +437,7 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* Read the next field of a message; false at its end or after an error.
+/* Read the next field of a message; false at its end or after an error. Callers then stop.
  *
  * Unknown fields are skipped like the others, because later versions add some. Each length is
  * compared with the rest of the message. So a false length is an error, and no field reaches past
@@ -446,7 +446,7 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 {
     uint64_t key;
     uint64_t bytes = 0;
-    if (r->wanted || r->at >= r->size) return false;
+    if (r->at >= r->size) return false;
     key = tfn__model_number(r);
     f->number = (uint32_t)(key >> 3);
     f->bytes = tfn__read_from(NULL, 0);

@@ -490,8 +490,8 @@ static void tfn__put_fraction(tfn__text *t, uint64_t m, int power)
     }
 }
 
-/* Put a score with the fewest digits that tfn__json_score reads as the same double. If no whole
- * number near it does, put all digits: the fraction is a binary one. */
+/* Put a score below 1e15 with the fewest digits that tfn__json_score reads as the same double. If no
+ * whole number near it does, put all digits: the fraction is a binary one. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     double ten = 1;
@@ -708,7 +708,6 @@ static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
     const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
     if (n >= 6 && k->decoder & TFN_DECODER_STRIP_ALL && tfn__same(s, tfn__mark, 3)
         && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses 1 mark here, 2 there */
-    if (!bpe && k->scored && !(k->score[id] * k->score[id] < 1e30)) return false;
     if (!(flags & TFN__RAW)) return true;
     if (tfn__token_id(k, s, n) >= 0) return false;
     if (!(flags & TFN__ADDED))
@@ -760,8 +759,10 @@ static bool tfn__are_tokens_published(const tfn_tokenizer *k)
 {
     const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
     const int32_t listed = tfn__listed(k);
+    const bool scores = k->kind == TFN_TOKENIZER_UNIGRAM;
     for (int32_t id = 0; id < k->vocab; id++) {
         const size_t n = tfn__token_bytes(k, id);
+        if (scores && !(k->score[id] * k->score[id] < 1e30)) return false;
         if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
         if (k->flags[id] & TFN__ADDED && !tfn__is_utf8(k->text + k->start[id], n)) return false;
         if (n && k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;

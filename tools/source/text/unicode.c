@@ -1051,7 +1051,7 @@ static uint32_t tfn__map_offset(uint32_t unit)
 
 /* Find the longest beginning of the n bytes at s that is replaced. Returns its length, 0 for none;
  * *value: the place of its replacement; *read: how many bytes of s are the beginning of anything
- * that is replaced. Files are hostile: a number at or beyond `units` ends the search.
+ * that is replaced. Files are hostile: a number at or beyond `units`, at least 1, ends the search.
  *
  * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
  * whose label must be 0x65. If its bit 8 is set, "e" is replaced. The offset of that unit leads on
@@ -1062,7 +1062,6 @@ SHARED size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s,
     size_t found = 0;
     uint32_t at;
     *read = 0;
-    if (!units) return 0;
     at = tfn__map_offset(tfn__map_unit(map, 0));
     for (size_t i = 0; i < n; i++) {
         uint32_t unit;
