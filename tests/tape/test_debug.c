@@ -204,6 +204,66 @@ TEST(debug_ends)
     }
 }
 
+/* A fold writes no more than the caller's parameters. The last is an output matrix, which is the
+ * transposed embedding with its LoRA. */
+TEST(debug_folded)
+{
+    tfn_model_desc d;
+    tfn_model m, folded;
+    tfn_param_info last;
+    memset(&d, 0, sizeof d);
+    d.vocab = DEBUG_V;
+    d.context = DEBUG_T;
+    d.width = 16;
+    d.recipe = "pre-rms";
+    d.no_bias = true;
+    CHECK(tfn_group_add(&d, "output.weight rank=2", NULL));
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    memset(d.groups, 0, sizeof d.groups);
+    d.untied = true;
+    d.inference = d.folded = true;
+    CHECK(tfn_model_new(&folded, &d, NULL) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&folded, i, &last); i++) continue;
+    CHECK(!strcmp(last.name, "output.weight"));
+    d.parameters = debug_before_page((size_t)folded.param_floats);
+    tfn_model_free(&folded);
+    if (!d.parameters) SKIP("no pages that can be guarded");
+    CHECK(tfn_model_new(&folded, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_fold(&folded, &m) == TFN_OK);
+    tfn_model_free(&folded);
+    tfn_model_free(&m);
+}
+
+/* Nothing after the final zero of a path, a name or a text is read. */
+TEST(debug_strings)
+{
+    static const char *const words[] = { "vocab", "isa", "best", "schedule", "build/none/x", "?" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t bytes = strlen(words[i]) + 1, floats = (bytes + 3) / 4;
+        char *s = (char *)(void *)debug_before_page(floats);
+        char text[300];
+        tfn_model_desc d;
+        tfn_error e;
+        tfn_file f;
+        if (!s) SKIP("no pages that can be guarded");
+        s += 4*floats - bytes;
+        memcpy(s, words[i], bytes);
+        memset(&d, 0, sizeof d);
+        memset(&f, 0, sizeof f);
+        memset(&e, 0, sizeof e);
+        f.path = s;
+        CHECK(tfn_file_open(&f) == TFN_BAD_FILE);
+        CHECK(strstr(tfn_error_text(&f.error, text, sizeof text), words[i]) != NULL);
+        CHECK((tfn_desc_set(&d, s, "1", &e) == TFN_OK) == (i == 0));
+        CHECK(tfn_desc_set(&d, "recipe", s, &e) != TFN_OK);
+        CHECK((tfn_desc_set(&d, "isa", s, &e) == TFN_OK) == (i == 2));
+        CHECK((tfn_isa_find(s) == TFN_ISA_BEST));
+        CHECK(!tfn_choice_find(s, s));
+        d.recipe = d.norm = s;
+        CHECK(!tfn_model_resolve(&d, &d, &e));
+    }
+}
+
 /* -- planted mistakes -------------------------------------------------------------------------- */
 
 typedef enum debug_mistake {
@@ -314,6 +374,8 @@ int main(void)
     RUN(debug_hash);
     RUN(debug_frozen);
     RUN(debug_ends);
+    RUN(debug_folded);
+    RUN(debug_strings);
     RUN(debug_models);
     RUN(debug_reads_dead);
     RUN(debug_writes_beside);
