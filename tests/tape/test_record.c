@@ -544,6 +544,41 @@ TEST(record_half_loss)
 }
 
 /* A value without columns has no place, and a user's operation may have no inputs. */
+/* A row that belongs to a sentence and to no position has the random numbers of position 0. */
+TEST(record_dropout_of_sentences)
+{
+    float wanted[RECORD_B * RECORD_C];
+    const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
+    const tfn_node *node;
+    tfn_var y;
+    record_begin(true);
+    y = tfn_dropout(&record.t, tfn_input(&record.t, 0, TFN_ROWS_BATCH, RECORD_C), (float)0.5);
+    tfn_keep(&record.t, y);
+    record.r.key = tfn_key_make(3);
+    node = &record.t.nodes[y.id];
+    CHECK_INT(tfn_tape_plan(&record.t, k, 1), TFN_OK);
+    CHECK_INT(tfn_tape_forward(&record.t, &record.r), TFN_OK);
+    for (int b = 0; b < RECORD_B; b++)
+        k->dropout(wanted + b * RECORD_C, record.inputs[0] + b * RECORD_C, RECORD_C,
+                   node->number[0], tfn_key_fold(record.r.key, node->site), (uint64_t)b << 40,
+                   false);
+    CHECK_BITS(record_value(y), wanted, sizeof wanted);
+}
+
+/* A tape that does not train has room for a value and its product, not for those of gradients. */
+TEST(record_work_of_inference)
+{
+    enum { ROWS = 32, WIDE = 40, ALIGN = 32 };
+    const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
+    tfn_tape *t = &record.t;
+    record_begin(false);
+    tfn_tape_init(t, record.block, sizeof record.block, ROWS, 0, 1, false);
+    tfn_linear(t, tfn_input(t, 0, TFN_ROWS_TARGET, RECORD_C), tfn_param(t, RECORD_C, WIDE),
+               record_none, TFN_ACTIVATION_IDENTITY);
+    CHECK_INT(tfn_tape_plan(t, k, 1), TFN_OK);
+    CHECK(t->work <= ROWS * WIDE + k->matmul_work(ROWS, WIDE, RECORD_C) + ALIGN);
+}
+
 TEST(record_no_columns)
 {
     tfn_var x, empty, alone;
@@ -575,6 +610,8 @@ int main(void)
     RUN(record_infinite_keys);
     RUN(record_half);
     RUN(record_half_loss);
+    RUN(record_dropout_of_sentences);
+    RUN(record_work_of_inference);
     RUN(record_no_columns);
     return DONE();
 }
