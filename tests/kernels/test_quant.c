@@ -2,6 +2,9 @@
  * from plain loops over their definition. */
 #include "../lib.h"
 #include "../check.h"
+#ifdef TEST_LINKED
+#include "../../tools/source/kernels/products.h"
+#endif
 
 /* Every available instruction set of integers, with the best one of floats. */
 #define QUANT_EACH(k)                                                                          \
@@ -443,6 +446,36 @@ TEST(quant_not_finite)
                     CHECK((c[i * N + j] != c[i * N + j]) == (t < 6 ? j == 18 : i == 1));
         }
     }
+}
+
+/* A table is stored transposed, so that a row of it is an output. It has exactly the bytes that are
+ * asked for. */
+TEST(quant_packed_tables)
+{
+    enum { ROWS = 5, COLS = 70, ROOM = 1 << 14 };
+    static unsigned char bytes[ROOM];
+    float *x = quant_random(ROWS * COLS, 5);
+    for (int type = TFN_WEIGHTS_FLOAT + 1; type < TFN_WEIGHTS_COUNT; type++) {
+        float y[COLS];
+        size_t n;
+        tfn__packed p;
+        memset(&p, 0, sizeof p);
+        CASE("type %d", type);
+        p.type = (tfn_weights)type;
+        p.table = true;
+        p.rows = ROWS;
+        p.cols = COLS;
+        n = tfn__packed_bytes(&p);
+        CHECK_INT(n, tfn_quant_bytes(p.type, COLS, ROWS));
+        memset(bytes, 0xa5, sizeof bytes);
+        tfn__pack_param(bytes, &p, x);
+        for (size_t i = n; i < ROOM; i++) CHECK(bytes[i] == 0xa5);
+        for (int v = 0; v < ROWS; v++) {
+            tfn__packed_row(y, bytes, &p, v, 1, tfn_quant_kernels_for(TFN_QUANT_PLAIN));
+            for (int c = 0; c < COLS; c++) CHECK(fabsf(y[c] - x[v * COLS + c]) < 0.5f);
+        }
+    }
+    free(x);
 }
 
 TEST(quant_refused)
@@ -1016,6 +1049,7 @@ int main(void)
     RUN(quant_errors);
     RUN(quant_search);
     RUN(quant_not_finite);
+    RUN(quant_packed_tables);
     RUN(quant_refused);
     RUN(quant_loads_floats);
     RUN(quant_recipes);

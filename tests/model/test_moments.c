@@ -5,6 +5,9 @@
 #include "../lib.h"
 #include "../check.h"
 #include "../batch.h"
+#ifdef TEST_LINKED
+#include "../../tools/source/kernels/optim.h"
+#endif
 
 enum { MOMENTS_V = 24, MOMENTS_T = 16, MOMENTS_B = 8, MOMENTS_TYPES = TFN_MOMENT_TYPE_COUNT };
 
@@ -200,6 +203,25 @@ TEST(moments_form)
         tfn_model_free(&m);
         tfn_model_free(&plain);
     }
+}
+
+/* Reading numbers of a moment writes these and no more; those of blocks that are not whole, too. */
+TEST(moments_read_exactly)
+{
+    enum { N = 70, BLOCKS = (N + 31) / 32 };
+    for (int type = TFN_MOMENT_TYPE_BF16; type < MOMENTS_TYPES; type++)
+        for (int which = 0; which < 2; which++)
+            for (int at = 0; at < N; at += 32)
+                for (int n = 0; n <= N - at; n++) {
+                    uint16_t data[BLOCKS * 33];
+                    float y[N + 1];
+                    tfn__moment m = { (tfn_moment_type)type, which, data, N };
+                    CASE("%s, moment %d, %d numbers from %d", moments_names[type], which, n, at);
+                    memset(data, 0x3f, sizeof data);
+                    for (int i = 0; i <= N; i++) y[i] = -7;
+                    tfn__moment_read(y, &m, at, n);
+                    for (int i = 0; i <= N; i++) CHECK((y[i] == -7) == (i >= n));
+                }
 }
 
 /* Sums over all weights of the root and the size of the moments, read from a file as floats, and
@@ -579,6 +601,7 @@ int main(void)
 {
     RUN(moments_memory);
     RUN(moments_form);
+    RUN(moments_read_exactly);
     RUN(moments_mean);
     RUN(moments_quality);
     RUN(moments_same);

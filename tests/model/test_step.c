@@ -6,6 +6,9 @@
 #include "../check.h"
 #include "../batch.h"
 #include "../updates.h"
+#ifdef TEST_LINKED
+#include "../../tools/source/tape/tape.h"
+#endif
 
 enum { STEP_B = 2, STEP_T = 5, STEP_V = 11, STEP_MICRO = 3, STEP_UPDATES = 3 };
 
@@ -406,6 +409,26 @@ TEST(step_keys)
     tfn_model_free(&m);
 }
 
+/* An activation is part of its linear map unless something is between them. */
+TEST(step_fused_activations)
+{
+    static const struct { const char *recipe; bool apart; } rows[] = {
+        { "pre", false }, { "post", false }, { "ngpt", true }, { "fixup", true }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model_desc d = step_desc(rows[i].recipe);
+        tfn_model m;
+        int32_t count = 0;
+        CASE("%s", rows[i].recipe);
+        d.activation = TFN_ACTIVATION_RELU;
+        if (!batch_open(&m, &d)) return;
+        for (int32_t k = 0; k < m.train.count; k++)
+            if (m.train.nodes[k].op == TFN__OP_ACTIVATE) count++;
+        CHECK_INT(count > 0, rows[i].apart);
+        tfn_model_free(&m);
+    }
+}
+
 /* -- the gradient of relative positions ------------------------------------------------------- */
 
 /* The loss, summed over targets, of a model without dropout. */
@@ -680,6 +703,7 @@ int main(void)
     RUN(step_filled_and_skipped);
     RUN(step_many_targets);
     RUN(step_keys);
+    RUN(step_fused_activations);
     RUN(step_grouped_bias);
     RUN(step_losses);
     RUN(step_bad_losses);
