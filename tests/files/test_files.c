@@ -538,6 +538,45 @@ static unsigned char *files_save(const tfn_model *m, const tfn_checkpoint *with,
     return (unsigned char *)f.to;
 }
 
+/* A checkpoint has the moments that its optimizer keeps, and no others. */
+TEST(files_moments)
+{
+    static const struct { tfn_optimizer optimizer; float beta1; int first, second; } rows[] = {
+        { TFN_OPTIMIZER_ADAMW, 0, 1, 1 }, { TFN_OPTIMIZER_LION, 0, 1, 0 },
+        { TFN_OPTIMIZER_SGD, 0.9f, 1, 0 }, { TFN_OPTIMIZER_SGD, 0, 0, 0 },
+        { TFN_OPTIMIZER_ADAFACTOR, 0, 0, 1 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model_desc d = files_desc(files_cases);
+        int count[3] = { 0, 0, 0 };
+        unsigned char *bytes;
+        size_t size;
+        tfn_report report;
+        tfn_tensor t;
+        tfn_model m;
+        tfn_file f;
+        CASE("row %d", (int)i);
+        d.optimizer = rows[i].optimizer;
+        d.beta1 = rows[i].beta1;
+        m = files_model(&d);
+        files_train(&m, 0, 1, &report);
+        bytes = files_save(&m, NULL, &size);
+        f = files_from(bytes, size);
+        FILES_OK(tfn_file_open(&f), f);
+        for (int32_t k = 0; tfn_file_tensor(&f, k, &t); k++) {
+            if (!strncmp(t.name, "training.moment1.", 17)) count[1]++;
+            else if (!strncmp(t.name, "training.moment2.", 17)) count[2]++;
+            else count[0] += strncmp(t.name, "training.", 9) != 0;
+        }
+        CHECK(count[0] > 10);
+        CHECK_INT(count[1], rows[i].first * count[0]);
+        CHECK_INT(count[2], rows[i].second * count[0]);
+        tfn_file_close(&f);
+        tfn_model_free(&m);
+        free(bytes);
+    }
+}
+
 /* Stop, save, load into a new model, continue: the same bits as a run without interruption, and the
  * same file at its end. */
 TEST(files_resume)
@@ -1756,6 +1795,17 @@ static int files_temporaries(const char *folder)
 }
 #endif
 
+/* The descriptor that the next file gets: higher if one was left open. */
+static int files_lowest(void)
+{
+    int fd = 0;
+#if defined __unix__ || defined __APPLE__
+    fd = open(".", O_RDONLY);
+    close(fd);
+#endif
+    return fd;
+}
+
 /* Every system call fails in turn: the old file or the new one is whole, and no other file is
  * left. */
 TEST(files_failing_disk)
@@ -1766,7 +1816,7 @@ TEST(files_failing_disk)
     tfn_report report;
     tfn_file f = files_at(path);
     uint64_t old = tfn_model_hash(&m), now;
-    int calls;
+    int calls, lowest;
     FILE *s;
     files_fail = files_calls = 0;
     if (!(s = fopen("build/files.try", "wb"))) {
@@ -1783,6 +1833,7 @@ TEST(files_failing_disk)
     CHECK(!strcmp(tfn_io_durable(), "fsync") || !strcmp(tfn_io_durable(), "commit"));
     files_train(&m, 0, 1, &report);
     now = tfn_model_hash(&m);
+    lowest = files_lowest();
     for (files_fail = 1; files_fail <= calls + 1; files_fail++) {
         tfn_status status;
         uint64_t found;
@@ -1805,6 +1856,7 @@ TEST(files_failing_disk)
     }
     CHECK_INT(tfn_model_hash(&other), now);
     files_fail = 0;
+    CHECK_INT(files_lowest(), lowest);
     f = files_at("build/none/files");
     CHECK_INT(tfn_model_save(&f, &m, NULL), TFN_BAD_FILE);
     CHECK(strstr(files_error(&f.error), "build/none/files: cannot be opened: No such file"));
@@ -2317,6 +2369,7 @@ TEST(files_failing_queries)
         f = files_at(target);
         files_unsought = i + 1;
         files_says(tfn_model_load(&p.model, &f), &f.error, TFN_BAD_FILE, unread[i]);
+        if (i == 0) CHECK(f.error.found == 0 && f.error.wanted == 0);
         CHECK_INT(files_unsought, 0);
     }
     for (int unknown = 0; unknown < 2; unknown++) {             /* the last call is the folder's fsync */
@@ -2608,6 +2661,7 @@ int main(void)
     RUN(files_values);
     RUN(files_writing);
     RUN(files_index);
+    RUN(files_moments);
     RUN(files_resume);
     RUN(files_differences);
     RUN(files_old_numbers);

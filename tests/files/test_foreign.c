@@ -259,6 +259,7 @@ TEST(foreign_refused)
     memset(&d, 0, sizeof d);
     CHECK(tfn_desc_get(&d, "widht", name, sizeof name) == NULL);
     CHECK(!strcmp(tfn_desc_get(&d, "untied", name, 4), "fal"));
+    CHECK(!strcmp(tfn_desc_get(&d, "isa", name, sizeof name), "best"));
     d.isa = (tfn_isa)-1;
     CHECK(!strcmp(tfn_desc_get(&d, "isa", name, sizeof name), ""));
 }
