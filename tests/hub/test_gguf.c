@@ -107,6 +107,27 @@ static void gguf_kept(tfn_model *m)
     tfn_model_free(m);
 }
 
+/* The scaling of Llama 3 is found from the divisors of rates alone, also if even the slowest rate
+ * has only a part of the factor. */
+TEST(gguf_scaling_found)
+{
+    static const struct { float base, factor; int32_t context; } rows[] = {
+        { 10, 8, 64 }, { 10, 4, 64 }, { 10, 32, 64 }, { 10000, 8, 64 }, { 10000, 3, 512 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model_desc d = gguf_small(40);
+        tfn_model m;
+        CASE("base %g, factor %g, context %d", (double)rows[i].base, (double)rows[i].factor,
+             (int)rows[i].context);
+        d.context = 16;
+        d.rotary_scaling = TFN_ROTARY_SCALING_LLAMA3;
+        d.rotary_base = rows[i].base;
+        d.rotary_factor = rows[i].factor;
+        d.rotary_context = rows[i].context;
+        if (CHECK_OK(tfn_model_new(&m, &d, NULL), &m.error)) gguf_kept(&m);
+    }
+}
+
 TEST(gguf_models)
 {
     static float want[GGUF_LOGITS];
@@ -1291,6 +1312,7 @@ TEST(gguf_refusals)
 
 int main(void)
 {
+    RUN(gguf_scaling_found);
     RUN(gguf_models);
     RUN(gguf_forms);
     RUN(gguf_smollm3);
