@@ -151,6 +151,59 @@ TEST(record_refusals)
     }
 }
 
+/* Only linear maps and embeddings read weights of fewer bits. The first error stays, with its node. */
+TEST(record_first_error)
+{
+    tfn_var x;
+    char text[200];
+    record_begin(false);
+    x = tfn_softmax(&record.t, record_packed(4, 32));
+    CHECK(!x.id && record.t.count == 2);
+    CHECK_INT(record.t.error.status, TFN_BAD_OPTION);
+    CHECK_INT(record.t.error.node, 2);
+    tfn_error_text(&record.t.error, text, sizeof text);
+    CHECK(strstr(text, "softmax: only linear maps and embeddings read weights of fewer bits"));
+    record.t.count = 1;
+    tfn__keep_tape_error(&record.t, TFN_BAD_SHAPE, "scale", "another", 0, 0);
+    CHECK_INT(record.t.error.status, TFN_BAD_OPTION);
+    CHECK_INT(record.t.error.node, 2);
+}
+
+/* Leaves on a tape that is full: no node, and no memory is the reason. */
+TEST(record_full)
+{
+    for (int which = 0; which < 2; which++) {
+        const tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 4, 4 };
+        tfn_tape before;
+        tfn_var x;
+        int64_t grad;
+        record_begin(true);
+        do {
+            before = record.t;
+            x = tfn_param(&record.t, 4, 4);
+        } while (x.id);
+        record.t = before;
+        grad = record.t.nodes[0].grad;
+        x = which ? record_buffer(4) : tfn__param_at(&record.t, &p, record.t.params, -1, false);
+        CASE("%d", which);
+        CHECK(!x.id && record.t.count == before.count && record.t.count > 1);
+        CHECK_INT(record.t.error.status, TFN_NO_MEMORY);
+        CHECK(record.t.nodes[0].grad == grad);
+    }
+}
+
+/* After the last output of a layer there is no next one. */
+TEST(record_next_layer)
+{
+    tfn_var x, y;
+    record_begin(false);
+    x = record_x(RECORD_C);
+    y = tfn_softmax(&record.t, x);
+    tfn__node_at(&record.t, y.id)->flags |= TFN__LAYER;
+    CHECK_INT(tfn__next_layer(&record.t, x).id, y.id);
+    CHECK_INT(tfn__next_layer(&record.t, y).id, 0);
+}
+
 /* A planned tape refuses further nodes, and training an operation without a backward. A tape has at
  * most a million nodes, and memory for at least one. */
 TEST(record_late)
@@ -595,6 +648,9 @@ TEST(record_no_columns)
 int main(void)
 {
     RUN(record_refusals);
+    RUN(record_first_error);
+    RUN(record_full);
+    RUN(record_next_layer);
     RUN(record_late);
     RUN(record_default_activation);
     RUN(record_unbound_runs);
