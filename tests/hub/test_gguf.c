@@ -523,6 +523,35 @@ TEST(gguf_rates)
     gguf_wrong_rates(2, 1e30f);
 }
 
+/* Divisors of 1 are no scaling; there must be one for each rate. */
+TEST(gguf_rates_without_scaling)
+{
+    static const char name[] = "rope_freqs.weight";
+    const float one = 1;
+    tfn_import x = folders_import(NULL, 0, NULL);
+    tfn_model_desc d = folders_desc(true);
+    tfn_tensor t;
+    tfn_file f = gguf_golden("llama3");
+    size_t at = 0;
+    CHECK_OK(tfn_gguf_open(&f), &f.error);
+    CHECK(tfn_file_find(&f, name, &t) && t.count > 1);
+    if (check_errors) return;
+    for (int64_t i = 0; i < t.count; i++)
+        memcpy(gguf_bytes + t.at + 4 * (uint64_t)i, &one, sizeof one);
+    gguf_size = f.from_size;
+    tfn_file_close(&f);
+    gguf_keep("build/rates.gguf");
+    x.folder = "build/rates.gguf";
+    CHECK_OK(tfn_import_peek(&x, &d), &x.error);
+    CHECK_INT(d.rotary_scaling, TFN_ROTARY_SCALING_NONE);
+    remove("build/rates.gguf");
+    while (at < gguf_size && memcmp(gguf_bytes + at, name, sizeof name - 1)) at++;
+    at += sizeof name - 1 + 4;                      /* the name, and the number of dimensions */
+    CHECK_INT(gguf_bytes[at], t.count);
+    gguf_bytes[at]--;
+    gguf_unknown(name);
+}
+
 TEST(gguf_errors)
 {
     gguf_wrong(0, "GGML", 4, TFN_BAD_FORMAT, "does not begin with GGUF");
@@ -1064,6 +1093,10 @@ TEST(gguf_tokens_refused)
     mem = gguf_from_json(&k, json);
     gguf_unwritten(&k, TFN_TOO_LARGE, "a token has 2100 bytes");
     free(mem);
+    mem = gguf_from_json(&k, GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""));
+    k.apart = true;                                         /* Marian's two vocabularies */
+    gguf_unwritten(&k, TFN_UNSUPPORTED, cannot);
+    free(mem);
     memset(&k, 0, sizeof k);
     gguf_unwritten(&k, TFN_UNSUPPORTED, "not usable");
 }
@@ -1326,6 +1359,7 @@ int main(void)
     RUN(gguf_refusals);
     RUN(gguf_hostile);
     RUN(gguf_rates);
+    RUN(gguf_rates_without_scaling);
     RUN(gguf_errors);
     RUN(gguf_values);
     RUN(gguf_long_keys);
