@@ -1,23 +1,37 @@
-/* node tokens.mjs FOLDER FILE: the Rust library of the npm package tokenizers, for tokens.py.
- * FOLDER has the package, FILE is a tokenizer.json. The first line of the standard input is a JSON list of
- * texts. At each further line it encodes them, and answers with a line { seconds, ids }: processor
- * time, and a list of ids for each text. */
+/* node tokens.mjs FOLDER PACKAGE SOURCE: an npm package of FOLDER, for tokens.py. SOURCE is the
+ * path of a tokenizer.json for tokenizers, and the name of an encoding for both forms of tiktoken.
+ * Each line of the standard input is a JSON list of texts. The answer is a line { seconds, ids }:
+ * processor time, and a list of ids for each text. */
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-const [folder, file] = process.argv.slice(2);
-const tokenizer = createRequire(join(folder, "x.js"))("tokenizers").Tokenizer.fromFile(file);
-let texts;
+const [folder, name, source] = process.argv.slice(2);
+const library = createRequire(resolve(folder, "x.js"))(name);
+
+/* Each function opens a tokenizer and returns a function that encodes a text. */
+const openers = {
+    "tokenizers"() {
+        const tokenizer = library.Tokenizer.fromFile(source);
+        return (text) => tokenizer.encode(text, null, { addSpecialTokens: false });
+    },
+    "tiktoken"() {
+        const encoding = library.get_encoding(source);
+        return (text) => encoding.encode_ordinary(text);
+    },
+    "tiktoken-node"() {
+        const encoding = library.getEncoding(source);
+        return (text) => encoding.encode(text);
+    },
+};
+
+const encode = openers[name]();
+const idsOf = (encoded) => Array.from(encoded.getIds?.() ?? encoded);
 for await (const line of createInterface({ input: process.stdin })) {
-    if (!texts) {
-        texts = JSON.parse(line);
-        continue;
-    }
-    const begin = process.cpuUsage(), encoded = [];
+    const texts = JSON.parse(line), encoded = [];
+    const begin = process.cpuUsage();
     for (const text of texts)
-        encoded.push(await tokenizer.encode(text, null, { addSpecialTokens: false }));
+        encoded.push(await encode(text));
     const { user, system } = process.cpuUsage(begin);
-    const ids = encoded.map((e) => e.getIds());
-    console.log(JSON.stringify({ seconds: (user + system) / 1e6, ids }));
+    console.log(JSON.stringify({ seconds: (user + system) / 1e6, ids: encoded.map(idsOf) }));
 }

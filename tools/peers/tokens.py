@@ -3,20 +3,30 @@
 
     taskset -c 0 python3 tools/peers/tokens.py TEXT [--vocab 8000] [--lines 50]
     taskset -c 0 python3 tools/peers/tokens.py TEXT --node FOLDER --json FILE [FILE ...]
+    taskset -c 0 python3 tools/peers/tokens.py TEXT --node FOLDER --ranks cl100k_base gpt2
 
 SentencePiece (Debian: python3-sentencepiece) makes two models of the text: a BPE with bytes for
 what it does not know, like Llama's, and a Unigram, like T5's. tfnorm.h reads the files that it
 wrote. The second command compares with the Rust library of Hugging Face on published files,
 tokenizer.json. FOLDER has the npm package tokenizers. That library also finds the place of each
-token in the text. Each side encodes the text in pieces of so many lines. The sides take turns; a
-time is processor time, the median of the rounds. Different ids are an error.
+token in the text.
+
+The third command compares with tiktoken, OpenAI's Rust library, on encodings of OpenAI. The npm
+package tiktoken in FOLDER has that library compiled to WebAssembly, and the ranks of the tokens,
+from which the script makes the tokenizer.json that tfnorm.h reads. The npm package tiktoken-node
+has tiktoken-rs, a copy of the library as a package of Rust, compiled for the processor. It always
+finds special tokens, so TEXT must not contain <|endoftext|>. Calls of both also convert a string
+of JavaScript.
+
+Each side encodes the text in pieces of so many lines. The sides take turns; a time is processor
+time, the median of the rounds. Different ids are an error.
 """
 import argparse
+import base64
 import io
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 
@@ -29,6 +39,7 @@ except ImportError:
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import tfnorm
+from node_peer import Node, missing
 
 KINDS = {"bpe": {"byte_fallback": True}, "unigram": {}}
 
@@ -56,21 +67,17 @@ class SentencePiece:
         return time.process_time() - begin, ids
 
 
-class Rust:
-    """Hugging Face's tokenizers, in a process of its own."""
-    name = "tokenizers"
+class Package:
+    """A library of an npm package."""
+    NAMES = {"tokenizers": "tokenizers", "tiktoken": "tiktoken (WebAssembly)",
+             "tiktoken-node": "tiktoken-rs (native)"}
 
-    def __init__(self, folder, file, texts):
-        here = os.path.dirname(os.path.abspath(__file__))
-        self.process = subprocess.Popen(
-            ["node", os.path.join(here, "tokens.mjs"), folder, file], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, encoding="utf-8", env=dict(os.environ, RAYON_NUM_THREADS="1"))
-        self.process.stdin.write(json.dumps(texts) + "\n")
+    def __init__(self, folder, package, source, texts):
+        self.name, self.texts = Package.NAMES[package], texts
+        self.node = Node("tokens.mjs", folder, package, source)
 
     def encode(self):
-        self.process.stdin.write("encode\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
+        answer = self.node.ask(self.texts)
         return answer["seconds"], answer["ids"]
 
 
@@ -86,6 +93,44 @@ class Own:
         begin = time.process_time()
         ids = [self.tokenizer.encode(text) for text in self.texts]
         return time.process_time() - begin, ids
+
+
+def parts_of(token, ranks, below):
+    """The parts that merges of lower rank leave of a token."""
+    parts = [token[i:i + 1] for i in range(len(token))]
+    while len(parts) > 1:
+        merged = [ranks.get(a + b, below) for a, b in zip(parts, parts[1:])]
+        at = merged.index(min(merged))
+        if merged[at] >= below:
+            break
+        parts[at:at + 2] = [parts[at] + parts[at + 1]]
+    return parts
+
+
+def tokenizer_json(encoding):
+    """The tokenizer.json of an encoding of tiktoken. The rank of a token is its id and the rank of
+    the merge that makes it; a piece of the text that is a token is not merged."""
+    ranks = {}
+    for line in encoding["bpe_ranks"].splitlines():
+        _, first, *tokens = line.split()
+        for i, token in enumerate(tokens):
+            ranks[base64.b64decode(token)] = int(first) + i
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    letters = {byte: chr(byte) for byte in shown}
+    letters.update((byte, chr(256 + i)) for i, byte in enumerate(hidden))
+    spell = lambda token: "".join(letters[byte] for byte in token)
+    merges = [parts_of(token, ranks, rank) for token, rank in ranks.items() if len(token) > 1]
+    split = {"type": "Split", "pattern": {"Regex": encoding["pat_str"]}, "behavior": "Isolated",
+             "invert": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+             "use_regex": False}
+    return json.dumps({
+        "version": "1.0", "added_tokens": [], "normalizer": None, "post_processor": None,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]}, "decoder": level,
+        "model": {"type": "BPE", "ignore_merges": True,
+                  "vocab": {spell(token): rank for token, rank in ranks.items()},
+                  "merges": [" ".join(map(spell, pair)) for pair in merges if len(pair) == 2]}})
 
 
 def compare(title, own, peer, rounds):
@@ -108,7 +153,22 @@ def published(file, texts, o):
     title = os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(file))))
     with open(file, "rb") as opened:
         own = Own(tfnorm.Tokenizer.of(json=opened.read()), texts)
-    return compare(title, own, Rust(o.node, file, texts), o.rounds)
+    return compare(title, own, Package(o.node, "tokenizers", file, texts), o.rounds)
+
+
+def ranked(name, texts, o):
+    """A row for each form of tiktoken that the folder has."""
+    file = os.path.join(o.node, "node_modules", "tiktoken", "encoders", name + ".json")
+    with open(file, encoding="utf-8") as opened:
+        own = Own(tfnorm.Tokenizer.of(json=tokenizer_json(json.load(opened))), texts)
+    good = True
+    for package in ("tiktoken", "tiktoken-node"):
+        reason = missing(o.node, package)
+        if reason:
+            print("%-24s %s" % (name, reason))
+        else:
+            good &= compare(name, own, Package(o.node, package, name, texts), o.rounds)
+    return good
 
 
 def made(kind, texts, lines, o):
@@ -124,17 +184,23 @@ def main():
     arguments.add_argument("--vocab", type=int, default=8000)
     arguments.add_argument("--lines", type=int, default=50)
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--node")
+    arguments.add_argument("--node", default=".")
     arguments.add_argument("--json", nargs="+", default=[])
+    arguments.add_argument("--ranks", nargs="+", default=[])
     o = arguments.parse_args()
     with open(o.text, encoding="utf-8") as file:
         lines = file.read().splitlines()
     texts = [" ".join(lines[i:i + o.lines]) for i in range(0, len(lines), o.lines)]
-    if o.json:
-        good = [published(file, texts, o) for file in o.json]
+    if o.json or o.ranks:
+        reason = missing(o.node, "tokenizers" if o.json else "tiktoken")
     else:
-        if not sentencepiece:
-            sys.exit("skipped: this Python has no module sentencepiece")
+        reason = None if sentencepiece else "skipped: this Python has no module sentencepiece"
+    if reason:
+        sys.exit(reason)
+    if o.json or o.ranks:
+        good = [published(file, texts, o) for file in o.json]
+        good += [ranked(name, texts, o) for name in o.ranks]
+    else:
         good = [made(kind, texts, lines, o) for kind in KINDS]
     sys.exit(0 if all(good) else 1)
 

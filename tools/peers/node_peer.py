@@ -1,0 +1,35 @@
+"""Peers from npm, which run in a process of node of their own."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def missing(folder, package):
+    """Says why the npm package of a folder cannot be measured; None if it can."""
+    if not shutil.which("node"):
+        return "skipped: no program node"
+    if not os.path.isdir(os.path.join(folder, "node_modules", package)):
+        return "skipped: %s has no npm package %s" % (folder, package)
+    return None
+
+
+class Node:
+    """A script of this folder that answers each line of JSON with one of its own."""
+
+    def __init__(self, script, *arguments):
+        self.script = script
+        self.process = subprocess.Popen(
+            ["node", os.path.join(HERE, script), *arguments], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, encoding="utf-8", env=dict(os.environ, RAYON_NUM_THREADS="1"))
+
+    def ask(self, question):
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(self.script + " ended without an answer")
+        return json.loads(answer)
