@@ -32,7 +32,10 @@
  * a peer are cleared. OpenBLAS is shown with the core whose kernels it runs. TFN_PYTHON replaces
  * /usr/bin/python3. --peer PROGRAM adds a peer that answers the questions of torch_peer.py, such as
  * peers/llm_c.c. --isa NAME, --threads N, --only WORD picks rows,
- * --no-peers, --quick, --json: an object a row. */
+ * --no-peers, --quick, --json: an object a row.
+ *
+ * Scripts in tools/peers measure other peers: llama_cpp.py decoding and prefill, onnx_runtime.py
+ * encoders, tokens.py SentencePiece, Hugging Face's tokenizers and tiktoken. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
