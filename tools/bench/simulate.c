@@ -147,7 +147,7 @@ static double cost_of_region(void)
     double least = 1;
     for (int i = 0; i < 100; i++) {
         const double start = monotonic();
-        tfn_threads_run(2, nothing, NULL);
+        TFNORM_PARALLEL_FOR(2, nothing, NULL);
         if (monotonic() - start < least) least = monotonic() - start;
     }
     return least;

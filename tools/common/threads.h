@@ -1,8 +1,14 @@
 /* Threads for the hook of tfnorm.h where OpenMP is missing: pthreads or Win32. Include it before
  * the implementation; link with -pthread where the C library asks for it.
- * A region starts its threads and joins them. It runs once per forward and once per backward, so
- * the start is negligible next to the work. If a thread cannot be started, the caller does its
- * work. */
+ *
+ * tfn_threads_run starts threads and joins them, for work that takes seconds. TFNORM_PARALLEL_FOR
+ * calls tfn_workers_run, because a training step has several regions that take milliseconds, and
+ * to start and join a thread costs each of them 0.1 to 0.4 ms. Its workers live on: after a region
+ * they spin for about 0.1 ms, longer than the time between two regions of a step, and then sleep.
+ * The caller begins at once. It does the part of a worker that has not begun when it has done its
+ * own; if threads share the work through a queue, nothing is left to do then. So it never waits for
+ * a worker that a busy system does not run, that could not be started, or that is missing after a
+ * fork. */
 #ifndef TFN_THREADS_H
 #define TFN_THREADS_H
 
@@ -10,9 +16,16 @@
 #include <windows.h>
 typedef HANDLE tfn_thread;
 typedef SRWLOCK tfn_lock;
+typedef CONDITION_VARIABLE tfn_signal;
 #define TFN_LOCK SRWLOCK_INIT
+#define TFN_SIGNAL CONDITION_VARIABLE_INIT
 static inline void tfn_lock_take(tfn_lock *l) { AcquireSRWLockExclusive(l); }
 static inline void tfn_lock_give(tfn_lock *l) { ReleaseSRWLockExclusive(l); }
+static inline void tfn_signal_wait(tfn_signal *s, tfn_lock *l)
+{
+    SleepConditionVariableSRW(s, l, INFINITE, 0);
+}
+static inline void tfn_signal_send(tfn_signal *s) { WakeConditionVariable(s); }
 static inline void tfn_thread_yield(void) { Sleep(0); }
 #else
 #include <pthread.h>
@@ -20,9 +33,13 @@ static inline void tfn_thread_yield(void) { Sleep(0); }
 static inline void tfn_thread_yield(void) { sched_yield(); }
 typedef pthread_t tfn_thread;
 typedef pthread_mutex_t tfn_lock;
+typedef pthread_cond_t tfn_signal;
 #define TFN_LOCK PTHREAD_MUTEX_INITIALIZER
+#define TFN_SIGNAL PTHREAD_COND_INITIALIZER
 static inline void tfn_lock_take(tfn_lock *l) { pthread_mutex_lock(l); }
 static inline void tfn_lock_give(tfn_lock *l) { pthread_mutex_unlock(l); }
+static inline void tfn_signal_wait(tfn_signal *s, tfn_lock *l) { pthread_cond_wait(s, l); }
+static inline void tfn_signal_send(tfn_signal *s) { pthread_cond_signal(s); }
 #endif
 
 #define TFN_THREADS_MAX 64
@@ -50,6 +67,7 @@ static inline void tfn_thread_join(tfn_thread_job *job)
     WaitForSingleObject(job->thread, INFINITE);
     CloseHandle(job->thread);
 }
+static inline void tfn_thread_detach(tfn_thread_job *job) { CloseHandle(job->thread); }
 #else
 static void *tfn_thread_main(void *p)
 {
@@ -62,6 +80,7 @@ static inline int tfn_thread_start(tfn_thread_job *job)
     return pthread_create(&job->thread, NULL, tfn_thread_main, job) == 0;
 }
 static inline void tfn_thread_join(tfn_thread_job *job) { pthread_join(job->thread, NULL); }
+static inline void tfn_thread_detach(tfn_thread_job *job) { pthread_detach(job->thread); }
 #endif
 
 /* Calls run(context, i) for i in 0 .. threads-1 in parallel; index 0 on the caller's thread. */
@@ -80,6 +99,156 @@ static inline void tfn_threads_run(int threads, void (*run)(void *, int), void *
         if (i < n && jobs[i].started) tfn_thread_join(&jobs[i]);
         else run(context, i);
 }
+
+#ifdef __GNUC__
+/* -- workers that live on ---------------------------------------------------------------------- */
+
+/* The state of a worker. A caller sets OFFERED, FREE again if it takes its offer back, and AWAITED
+ * if it sleeps until a running worker is done. The worker sets RUNS when it begins, FREE when it is
+ * done, and ASLEEP. */
+enum { TFN_WORKER_FREE, TFN_WORKER_ASLEEP, TFN_WORKER_OFFERED, TFN_WORKER_RUNS,
+       TFN_WORKER_AWAITED };
+
+/* How often a worker looks for work before it sleeps, and a caller looks whether a worker is done.
+ * A worker yields the processor after some looks, because the caller may need this processor. */
+enum { TFN_WORKER_SPINS = 4000, TFN_WORKER_YIELDS = 64, TFN_CALLER_SPINS = 1000 };
+
+typedef struct tfn_worker {
+    int state;
+    int lives;                      /* 1: its thread has started, -1: it could not be started */
+    tfn_thread_job life, part;      /* its thread, and its part of a region */
+    tfn_lock   lock;                /* of its sleep */
+    tfn_signal signal;
+    char       line[64];            /* the next worker's state is in another cache line */
+} tfn_worker;
+
+typedef struct tfn_workers {
+    int busy;                       /* a thread of the program has a region */
+    tfn_worker worker[TFN_THREADS_MAX];
+} tfn_workers;
+
+static inline tfn_workers *tfn_workers_all(void)
+{
+    static tfn_workers all;
+    return &all;
+}
+
+static inline void tfn_pause(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#endif
+}
+
+static inline int tfn_worker_state(tfn_worker *w)
+{
+    return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
+}
+/* If the state is `from`, sets it to `to` and returns 1. */
+static inline int tfn_worker_turns(tfn_worker *w, int from, int to)
+{
+    return __atomic_compare_exchange_n(&w->state, &from, to, 0, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+/* If the state is `from`, sleeps in state `to` until it is another one. */
+static inline void tfn_worker_sleep(tfn_worker *w, int from, int to)
+{
+    tfn_lock_take(&w->lock);
+    if (tfn_worker_turns(w, from, to))
+        while (tfn_worker_state(w) == to) tfn_signal_wait(&w->signal, &w->lock);
+    tfn_lock_give(&w->lock);
+}
+/* Sets a state, and wakes the thread that sleeps until the state changes. */
+static inline void tfn_worker_set(tfn_worker *w, int state, int sleeping)
+{
+    if (__atomic_exchange_n(&w->state, state, __ATOMIC_ACQ_REL) != sleeping) return;
+    tfn_lock_take(&w->lock);
+    tfn_signal_send(&w->signal);
+    tfn_lock_give(&w->lock);
+}
+
+static inline void tfn_worker_lives(void *worker, int index)
+{
+    tfn_worker *w = (tfn_worker *)worker;
+    int spins = 0;
+    (void)index;
+    for (;;) {
+        if (tfn_worker_state(w) == TFN_WORKER_OFFERED
+            && tfn_worker_turns(w, TFN_WORKER_OFFERED, TFN_WORKER_RUNS)) {
+            w->part.run(w->part.context, w->part.index);
+            tfn_worker_set(w, TFN_WORKER_FREE, TFN_WORKER_AWAITED);
+            spins = 0;
+        } else if (spins < TFN_WORKER_SPINS) {
+            tfn_pause();
+            if (++spins % TFN_WORKER_YIELDS == 0) tfn_thread_yield();
+        } else {
+            tfn_worker_sleep(w, TFN_WORKER_FREE, TFN_WORKER_ASLEEP);
+            spins = 0;
+        }
+    }
+}
+
+/* Starts the thread of a worker, once; 0: it has none. */
+static inline int tfn_worker_started(tfn_worker *w)
+{
+    static const tfn_lock lock = TFN_LOCK;
+    static const tfn_signal signal = TFN_SIGNAL;
+    if (w->lives) return w->lives > 0;
+    w->lock = lock;
+    w->signal = signal;
+    w->life.run = tfn_worker_lives;
+    w->life.context = w;
+    w->lives = -1;
+    if (!tfn_thread_start(&w->life)) return 0;
+    tfn_thread_detach(&w->life);
+    w->lives = 1;
+    return 1;
+}
+
+/* Offers a worker the part `index` of a region. */
+static inline void tfn_worker_offer(tfn_worker *w, void (*run)(void *, int), void *context,
+                                    int index)
+{
+    w->part.run = run;
+    w->part.context = context;
+    w->part.index = index;
+    tfn_worker_set(w, TFN_WORKER_OFFERED, TFN_WORKER_ASLEEP);
+}
+
+/* Waits until a worker has done its part; 0: it has not begun, and will not. */
+static inline int tfn_worker_done(tfn_worker *w)
+{
+    if (tfn_worker_turns(w, TFN_WORKER_OFFERED, TFN_WORKER_FREE)) return 0;
+    for (int i = 0; i < TFN_CALLER_SPINS; i++) {
+        if (tfn_worker_state(w) != TFN_WORKER_RUNS) return 1;
+        tfn_pause();
+    }
+    tfn_worker_sleep(w, TFN_WORKER_RUNS, TFN_WORKER_AWAITED);
+    return 1;
+}
+
+/* The same as tfn_threads_run, with these workers. */
+static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *context)
+{
+    tfn_workers *all = tfn_workers_all();
+    int n = threads < TFN_THREADS_MAX ? threads : TFN_THREADS_MAX;
+    if (__atomic_exchange_n(&all->busy, 1, __ATOMIC_ACQUIRE)) {
+        tfn_threads_run(threads, run, context);
+        return;
+    }
+    for (int i = 1; i < n; i++)
+        if (tfn_worker_started(&all->worker[i]))
+            tfn_worker_offer(&all->worker[i], run, context, i);
+    run(context, 0);
+    for (int i = 1; i < n; i++)
+        if (all->worker[i].lives < 0 || !tfn_worker_done(&all->worker[i])) run(context, i);
+    for (int i = n; i < threads; i++) run(context, i);
+    __atomic_store_n(&all->busy, 0, __ATOMIC_RELEASE);
+}
+#define TFNORM_PARALLEL_FOR(threads, run, context) tfn_workers_run(threads, run, context)
+#else
 #define TFNORM_PARALLEL_FOR(threads, run, context) tfn_threads_run(threads, run, context)
+#endif
 
 #endif
