@@ -12764,7 +12764,8 @@ static void tfn__add_product(tfn_matmul_args *p)
 
 /* Chunks of a product (m, n) with sums over k are blocks of equal size. Blocks never cut the sum.
  * A block packs its rows of a and its columns of b for itself, so blocks are as square as rows and
- * columns allow: among all of the same area these read the least. */
+ * columns allow: among all of the same area these read the least. Their number is a multiple of the
+ * threads, because 9 blocks keep two threads busy as long as 10. */
 typedef struct tfn__blocks {
     ptrdiff_t rows, cols;
 } tfn__blocks;
@@ -12778,10 +12779,14 @@ static tfn__blocks tfn__blocks_of(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, 
     if (tfn__serial(c)) return b;
     parts = tfn__min(tfn__most_chunks(c), b.rows * b.cols / steps);
     if (parts < 2) return b;
+    if (parts > c->t->threads) parts -= parts % c->t->threads;
     while (high * high * b.cols < parts * b.rows) high++;             /* high/wide = m/n */
+    high = tfn__min(high, parts);
+    while (parts % high) high++;                                      /* parts = high * wide */
     high = tfn__min(high, tfn__pieces(b.rows, TFN__PRODUCT_ROWS));
+    while (parts % high) high--;
     b.rows = tfn__whole_parts(b.rows, high, 1);
-    b.cols = tfn__whole_parts(b.cols, tfn__pieces(parts, high), TFN__PRODUCT_COLS / 2);
+    b.cols = tfn__whole_parts(b.cols, parts / high, TFN__PRODUCT_COLS / 2);
     b.cols = tfn__max(b.cols, TFN__PRODUCT_COLS);
     return b;
 }
@@ -13024,7 +13029,15 @@ static void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
-/* Returns the number of these chunks: blocks of dx, blocks of dW, ranges of columns of db. */
+/* Returns the number of chunks of dx. */
+static ptrdiff_t tfn__linear_input_chunks(const tfn__call *c)
+{
+    tfn_matmul_args dx;
+    tfn_matmul_args dw;
+    tfn__linear_products(c, &dx, &dw);
+    return tfn__gradient_chunks(c, &dx);
+}
+/* Returns the number of all chunks: blocks of dx, blocks of dW, ranges of columns of db. */
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks;
@@ -16592,7 +16605,7 @@ typedef void tfn__share_fn(void *job, tfn__worker *w);
 
 /* Numbers in a part of an array, a multiple of the 4,096 terms in a block of a flat sum; and the
  * numbers for which a second thread is worth its start. */
-enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 65536 };
+enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 32768 };
 
 #ifdef TFN__TEAMS
 static int32_t tfn__sharers(int32_t threads, int64_t floats);
@@ -17072,9 +17085,13 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * round and of its next chunk in one word, so that a compare-and-swap can only take a chunk of the
  * intended round. A queue that is still at an earlier round has given no chunk of this one. `done`
  * counts the finished chunks of all rounds so far. A thread that has walked to a round knows the
- * count at its end, and goes on when it reads that count or more. Its acquire makes everything that
- * the chunks wrote visible. A thread that was suspended finds the queues of its round empty, and
- * walks on without taking a chunk. */
+ * count before it, and takes no chunk until it reads that count or more. Its acquire makes
+ * everything that the chunks wrote visible. A thread that was suspended finds the queues of its
+ * round empty, and walks on without taking a chunk.
+ *
+ * A round of one chunk is done by the caller, thread 0, without a queue. The others pass it, and
+ * wait at the next round of several chunks. So small entries in a row cost no exchange between
+ * threads, and the entries before the first large one run before the team starts. */
 
 enum { TFN__QUEUES = 16 };         /* most queues; more threads share them */
 
@@ -17138,35 +17155,83 @@ static void tfn__relax(int *spins)
 #endif
 }
 
-/* How far a thread has walked: its current round, and the number of chunks in all rounds up to it.
+/* How far a thread has walked: its current round, and the number of chunks in all rounds before it.
  * An entry is one round, or two if the second clears its padding. All threads count in the same
  * way. */
 typedef struct tfn__walk {
-    int32_t  index;                /* of its own queue */
+    int32_t  index;                /* of the thread */
     uint32_t round;
-    uint64_t all_done;
+    uint64_t before;
+    uint64_t unseen;               /* chunks that the caller has finished and not added to `done` */
 } tfn__walk;
 
-/* Takes chunks of a round until none is left, then waits until the round is over. */
-static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
-                            ptrdiff_t chunks)
+/* Returns the share of a queue in n chunks. Rounding up, the first queues have more. */
+static tfn__range tfn__queue_share(ptrdiff_t n, int32_t queue, int32_t queues, bool up)
 {
-    uint64_t mine = 0;
+    const ptrdiff_t more = up ? queues - 1 : 0;
+    const ptrdiff_t begin = (n * queue + more) / queues;
+    const tfn__range s = { begin, (n * (queue + 1) + more) / queues - begin };
+    return s;
+}
+
+/* Returns how many chunks of a round are rows of its result. A backward has others after these, for
+ * the gradients of parameters. Each queue has its share of both, so that the thread that reads rows
+ * of this gradient in the next entry is the one that wrote them. */
+static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunks)
+{
+    if (clears || kind != TFN__BACKWARD) return chunks;
+    if (c->n->op == TFN__OP_LINEAR) return tfn__linear_input_chunks(c);
+    return tfn__min(tfn__by_rows(c), chunks);
+}
+
+static void tfn__round_chunk(tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunk)
+{
+    if (clears) tfn__clear_padding(c, kind, chunk);
+    else tfn__entry_chunk(c, kind, chunk);
+}
+
+/* Waits until all chunks before this round are done. */
+static void tfn__await(tfn__team *m, tfn__walk *w)
+{
     int spins = 0;
+    if (w->unseen) __atomic_fetch_add(&m->done, w->unseen, __ATOMIC_ACQ_REL);
+    w->unseen = 0;
+    while (tfn__atomic_load(&m->done) < w->before) tfn__relax(&spins);
+}
+
+/* Takes chunks of a round until none is left. */
+static void tfn__take_chunks(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
+                             ptrdiff_t chunks)
+{
+    const ptrdiff_t rows = tfn__row_chunks(c, kind, clears, chunks);
+    uint64_t mine = 0;
     for (int32_t i = 0; i < m->queues; i++) {
         const int32_t queue = (w->index + i) % m->queues;
-        const ptrdiff_t begin = chunks * queue / m->queues;
-        const ptrdiff_t end = chunks * (queue + 1) / m->queues;
-        ptrdiff_t chunk;
-        while (tfn__take_chunk(m->queue + queue, w->round, end - begin, &chunk)) {
-            if (clears) tfn__clear_padding(c, kind, begin + chunk);
-            else tfn__entry_chunk(c, kind, begin + chunk);
+        const tfn__range first = tfn__queue_share(rows, queue, m->queues, true);
+        const tfn__range last = tfn__queue_share(chunks - rows, queue, m->queues, false);
+        ptrdiff_t taken;
+        while (tfn__take_chunk(m->queue + queue, w->round, first.count + last.count, &taken)) {
+            ptrdiff_t chunk = first.first + taken;
+            if (taken >= first.count) chunk = rows + last.first + taken - first.count;
+            tfn__round_chunk(c, kind, clears, chunk);
             mine++;
         }
     }
     if (mine) __atomic_fetch_add(&m->done, mine, __ATOMIC_ACQ_REL);
-    w->all_done += (uint64_t)chunks;
-    while (tfn__atomic_load(&m->done) < w->all_done) tfn__relax(&spins);
+}
+
+static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
+                            ptrdiff_t chunks)
+{
+    if (chunks > 1) {
+        tfn__await(m, w);
+        tfn__take_chunks(m, w, c, kind, clears, chunks);
+    } else if (chunks == 1 && w->index == 0) {
+        if (!w->unseen) tfn__await(m, w);       /* else the chunk before was its own, too */
+        tfn__round_chunk(c, kind, clears, 0);
+        w->unseen++;
+    }
+    w->before += (uint64_t)tfn__max(chunks, 0);
     w->round++;
 }
 
@@ -17176,7 +17241,7 @@ static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
-    tfn__walk walk = { 0, 0, 0 };
+    tfn__walk walk = { 0, 0, 0, 0 };
     walk.index = index;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
@@ -17188,6 +17253,24 @@ static void tfn__team_member(void *team, int index)
         sentences = tfn__padding_chunks(&c, kind);
         if (sentences > 0) tfn__walk_round(m, &walk, &c, kind, true, sentences);
     }
+    if (index == 0) tfn__await(m, &walk);
+}
+
+/* Returns the first entry of [first, last) that has several chunks, or `last`, and runs those
+ * before it. */
+static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+    for (int32_t e = first; e < last; e++) {
+        int32_t kind = tfn__entry_kind(t->order[e]);
+        tfn__call c;
+        tfn__make_call(&c, t, r, t->order[e], r->work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+        if (c.chunks > 1) return e;
+        if (c.chunks == 1) tfn__entry_chunk(&c, kind, 0);
+        for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
+            tfn__clear_padding(&c, kind, b);
+    }
+    return last;
 }
 
 /* Starts the threads, using the caller's hook or OpenMP, and waits for them. */
@@ -17205,6 +17288,8 @@ static void tfn__on_threads(int32_t threads, void (*f)(void *context, int index)
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
+    first = tfn__run_small(t, r, first, last);
+    if (first == last) return;
     TFNORM_MEMSET(&team, 0, sizeof team);
     team.t = t;
     team.r = r;

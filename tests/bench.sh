@@ -52,7 +52,7 @@ learns() {              # a row for one seed; errors for no file and a wrong fil
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
 # A simulated step is the sum of dealt chunks, starts of teams, and the rest. Dealing cannot beat an equal split,
-# and two steps of a barrier of 1 ms add 2 ms to each round.
+# and two steps of a barrier of 1 ms add 2 ms to each round of several chunks.
 simulates() {
     for barrier in 100 1000000; do
         "$bench" threads --simulate 4 --barrier $barrier --quick --json L=2,d=64,h=2,ff=128,T=16,B=8,V=64 > "$work/rows" || return 1
@@ -61,8 +61,9 @@ simulates() {
             for (i = 1; i <= n; i++) { split(pairs[i], pair, ":"); v[pair[1]] = pair[2] }
             sum = v["dealt_ms"] + v["starts_ms"] + v["rest_ms"]
             bad = v["threads"] != 4 || v["rounds"] < 20 || v["chunks"] < v["rounds"] || v["teams"] < 2
+            bad = bad || v["barriers"] < 10 || v["barriers"] > v["rounds"]
             bad = bad || v["ms"] > 1.001 * sum || v["ms"] < 0.999 * sum
-            least = v["chunks_ms"] / 4 + 2 * barrier * 1e-6 * v["rounds"]
+            least = v["chunks_ms"] / 4 + 2 * barrier * 1e-6 * v["barriers"]
             bad = bad || v["dealt_ms"] < 0.999 * least || v["dealt_ms"] > v["chunks_ms"] + least
             exit bad }' "$work/rows" || { cat "$work/rows"; return 1; }
     done

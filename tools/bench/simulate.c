@@ -187,6 +187,7 @@ static double deal(const simulation *s, const timed_round *r, const machine *m)
     }
     if (r->round.bytes >= large_bytes && end < r->round.bytes / m->bandwidth
         && chunks_of(s, r) > r->round.bytes / m->bandwidth) end = r->round.bytes / m->bandwidth;
+    if (r->round.chunks < 2) return end;        /* the caller's own: nobody waits */
     return end + m->barrier * doublings(m->threads);
 }
 
@@ -222,7 +223,7 @@ static int by_loss(const void *a, const void *b)
 }
 
 /* Results of the simulation, in seconds. */
-typedef struct found { double one, chunks, rest, dealt, starts, step; } found;
+typedef struct found { double one, chunks, rest, dealt, starts, step; size_t barriers; } found;
 
 static void print_found(const char *name, const simulation *s, const machine *m, const found *f,
                         const losses *table, int count)
@@ -231,10 +232,10 @@ static void print_found(const char *name, const simulation *s, const machine *m,
         printf("{\"bench\":\"simulate\",\"name\":\"%s\",\"threads\":%d,\"barrier_ns\":%.6g,"
                "\"region_us\":%.6g,\"gbytes\":%.6g,\"one_ms\":%.6g,\"chunks_ms\":%.6g,"
                "\"rest_ms\":%.6g,\"dealt_ms\":%.6g,\"starts_ms\":%.6g,\"ms\":%.6g,\"rounds\":%zu,"
-               "\"chunks\":%zu,\"teams\":%zu,\"ratio\":%.3f}\n", name, m->threads,
+               "\"barriers\":%zu,\"chunks\":%zu,\"teams\":%zu,\"ratio\":%.3f}\n", name, m->threads,
                1e9 * m->barrier, 1e6 * m->region, 1e-9 * m->bandwidth, 1e3 * f->one,
                1e3 * f->chunks, 1e3 * f->rest, 1e3 * f->dealt, 1e3 * f->starts, 1e3 * f->step,
-               s->count, s->chunks, s->regions, f->one / f->step);
+               s->count, f->barriers, s->chunks, s->regions, f->one / f->step);
         return;
     }
     printf("%s: %d threads; a barrier %.0f ns, a team %.1f us, %.0f GB/s for arrays of 8 MiB\n",
@@ -242,9 +243,10 @@ static void print_found(const char *name, const simulation *s, const machine *m,
            1e-9 * m->bandwidth);
     printf("  one thread %.3f ms, simulated %.3f ms: %.2fx\n", 1e3 * f->one, 1e3 * f->step,
            f->one / f->step);
-    printf("  %zu chunks of %zu rounds: %.3f ms, dealt out %.3f ms; %zu teams start in %.3f ms;"
-           " serial %.3f ms, %.1f %%\n", s->chunks, s->count, 1e3 * f->chunks, 1e3 * f->dealt,
-           s->regions, 1e3 * f->starts, 1e3 * f->rest, 100 * f->rest / f->step);
+    printf("  %zu chunks of %zu rounds, %zu barriers: %.3f ms, dealt out %.3f ms; %zu teams start"
+           " in %.3f ms; serial %.3f ms, %.1f %%\n", s->chunks, s->count, f->barriers,
+           1e3 * f->chunks, 1e3 * f->dealt, s->regions, 1e3 * f->starts, 1e3 * f->rest,
+           100 * f->rest / f->step);
     printf("  %-44s %6s %8s %10s %10s %10s\n", "loses most", "rounds", "chunks", "ms alone",
            "ms dealt", "ms lost");
     if (count > SIMULATE_SHOWN) count = SIMULATE_SHOWN;
@@ -258,7 +260,7 @@ static void simulate_shape(const shape *s, machine *m)
     static losses table[SIMULATE_NAMES];
     simulation all;
     train_job one, more;
-    found f = { 1e9, 0, 0, 0, 0, 0 };
+    found f = { 1e9, 0, 0, 0, 0, 0, 0 };
     int count = 0;
     memset(&all, 0, sizeof all);
     train_start(&one, s, 1);
@@ -282,6 +284,7 @@ static void simulate_shape(const shape *s, machine *m)
         l->lost += dealt - alone / m->threads;
         f.chunks += alone;
         f.dealt += dealt;
+        f.barriers += r->round.chunks > 1;
     }
     qsort(table, (size_t)count, sizeof *table, by_loss);
     f.rest = all.rest;

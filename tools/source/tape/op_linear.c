@@ -204,7 +204,15 @@ SHARED void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
-/* Returns the number of these chunks: blocks of dx, blocks of dW, ranges of columns of db. */
+/* Returns the number of chunks of dx. */
+SHARED ptrdiff_t tfn__linear_input_chunks(const tfn__call *c)
+{
+    tfn_matmul_args dx;
+    tfn_matmul_args dw;
+    tfn__linear_products(c, &dx, &dw);
+    return tfn__gradient_chunks(c, &dx);
+}
+/* Returns the number of all chunks: blocks of dx, blocks of dW, ranges of columns of db. */
 SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks;

@@ -449,9 +449,13 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * round and of its next chunk in one word, so that a compare-and-swap can only take a chunk of the
  * intended round. A queue that is still at an earlier round has given no chunk of this one. `done`
  * counts the finished chunks of all rounds so far. A thread that has walked to a round knows the
- * count at its end, and goes on when it reads that count or more. Its acquire makes everything that
- * the chunks wrote visible. A thread that was suspended finds the queues of its round empty, and
- * walks on without taking a chunk. */
+ * count before it, and takes no chunk until it reads that count or more. Its acquire makes
+ * everything that the chunks wrote visible. A thread that was suspended finds the queues of its
+ * round empty, and walks on without taking a chunk.
+ *
+ * A round of one chunk is done by the caller, thread 0, without a queue. The others pass it, and
+ * wait at the next round of several chunks. So small entries in a row cost no exchange between
+ * threads, and the entries before the first large one run before the team starts. */
 
 enum { TFN__QUEUES = 16 };         /* most queues; more threads share them */
 
@@ -515,35 +519,83 @@ static void tfn__relax(int *spins)
 #endif
 }
 
-/* How far a thread has walked: its current round, and the number of chunks in all rounds up to it.
+/* How far a thread has walked: its current round, and the number of chunks in all rounds before it.
  * An entry is one round, or two if the second clears its padding. All threads count in the same
  * way. */
 typedef struct tfn__walk {
-    int32_t  index;                /* of its own queue */
+    int32_t  index;                /* of the thread */
     uint32_t round;
-    uint64_t all_done;
+    uint64_t before;
+    uint64_t unseen;               /* chunks that the caller has finished and not added to `done` */
 } tfn__walk;
 
-/* Takes chunks of a round until none is left, then waits until the round is over. */
-static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
-                            ptrdiff_t chunks)
+/* Returns the share of a queue in n chunks. Rounding up, the first queues have more. */
+static tfn__range tfn__queue_share(ptrdiff_t n, int32_t queue, int32_t queues, bool up)
 {
-    uint64_t mine = 0;
+    const ptrdiff_t more = up ? queues - 1 : 0;
+    const ptrdiff_t begin = (n * queue + more) / queues;
+    const tfn__range s = { begin, (n * (queue + 1) + more) / queues - begin };
+    return s;
+}
+
+/* Returns how many chunks of a round are rows of its result. A backward has others after these, for
+ * the gradients of parameters. Each queue has its share of both, so that the thread that reads rows
+ * of this gradient in the next entry is the one that wrote them. */
+static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunks)
+{
+    if (clears || kind != TFN__BACKWARD) return chunks;
+    if (c->n->op == TFN__OP_LINEAR) return tfn__linear_input_chunks(c);
+    return tfn__min(tfn__by_rows(c), chunks);
+}
+
+static void tfn__round_chunk(tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunk)
+{
+    if (clears) tfn__clear_padding(c, kind, chunk);
+    else tfn__entry_chunk(c, kind, chunk);
+}
+
+/* Waits until all chunks before this round are done. */
+static void tfn__await(tfn__team *m, tfn__walk *w)
+{
     int spins = 0;
+    if (w->unseen) __atomic_fetch_add(&m->done, w->unseen, __ATOMIC_ACQ_REL);
+    w->unseen = 0;
+    while (tfn__atomic_load(&m->done) < w->before) tfn__relax(&spins);
+}
+
+/* Takes chunks of a round until none is left. */
+static void tfn__take_chunks(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
+                             ptrdiff_t chunks)
+{
+    const ptrdiff_t rows = tfn__row_chunks(c, kind, clears, chunks);
+    uint64_t mine = 0;
     for (int32_t i = 0; i < m->queues; i++) {
         const int32_t queue = (w->index + i) % m->queues;
-        const ptrdiff_t begin = chunks * queue / m->queues;
-        const ptrdiff_t end = chunks * (queue + 1) / m->queues;
-        ptrdiff_t chunk;
-        while (tfn__take_chunk(m->queue + queue, w->round, end - begin, &chunk)) {
-            if (clears) tfn__clear_padding(c, kind, begin + chunk);
-            else tfn__entry_chunk(c, kind, begin + chunk);
+        const tfn__range first = tfn__queue_share(rows, queue, m->queues, true);
+        const tfn__range last = tfn__queue_share(chunks - rows, queue, m->queues, false);
+        ptrdiff_t taken;
+        while (tfn__take_chunk(m->queue + queue, w->round, first.count + last.count, &taken)) {
+            ptrdiff_t chunk = first.first + taken;
+            if (taken >= first.count) chunk = rows + last.first + taken - first.count;
+            tfn__round_chunk(c, kind, clears, chunk);
             mine++;
         }
     }
     if (mine) __atomic_fetch_add(&m->done, mine, __ATOMIC_ACQ_REL);
-    w->all_done += (uint64_t)chunks;
-    while (tfn__atomic_load(&m->done) < w->all_done) tfn__relax(&spins);
+}
+
+static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
+                            ptrdiff_t chunks)
+{
+    if (chunks > 1) {
+        tfn__await(m, w);
+        tfn__take_chunks(m, w, c, kind, clears, chunks);
+    } else if (chunks == 1 && w->index == 0) {
+        if (!w->unseen) tfn__await(m, w);       /* else the chunk before was its own, too */
+        tfn__round_chunk(c, kind, clears, 0);
+        w->unseen++;
+    }
+    w->before += (uint64_t)tfn__max(chunks, 0);
     w->round++;
 }
 
@@ -553,7 +605,7 @@ static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
-    tfn__walk walk = { 0, 0, 0 };
+    tfn__walk walk = { 0, 0, 0, 0 };
     walk.index = index;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
@@ -565,6 +617,24 @@ static void tfn__team_member(void *team, int index)
         sentences = tfn__padding_chunks(&c, kind);
         if (sentences > 0) tfn__walk_round(m, &walk, &c, kind, true, sentences);
     }
+    if (index == 0) tfn__await(m, &walk);
+}
+
+/* Returns the first entry of [first, last) that has several chunks, or `last`, and runs those
+ * before it. */
+static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+    for (int32_t e = first; e < last; e++) {
+        int32_t kind = tfn__entry_kind(t->order[e]);
+        tfn__call c;
+        tfn__make_call(&c, t, r, t->order[e], r->work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+        if (c.chunks > 1) return e;
+        if (c.chunks == 1) tfn__entry_chunk(&c, kind, 0);
+        for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
+            tfn__clear_padding(&c, kind, b);
+    }
+    return last;
 }
 
 /* Starts the threads, using the caller's hook or OpenMP, and waits for them. */
@@ -582,6 +652,8 @@ static void tfn__on_threads(int32_t threads, void (*f)(void *context, int index)
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
+    first = tfn__run_small(t, r, first, last);
+    if (first == last) return;
     TFNORM_MEMSET(&team, 0, sizeof team);
     team.t = t;
     team.r = r;

@@ -29,7 +29,7 @@ typedef void tfn__share_fn(void *job, tfn__worker *w);
 
 /* Numbers in a part of an array, a multiple of the 4,096 terms in a block of a flat sum; and the
  * numbers for which a second thread is worth its start. */
-enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 65536 };
+enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 32768 };
 
 #ifdef TFN__TEAMS
 SHARED int32_t tfn__sharers(int32_t threads, int64_t floats);

@@ -202,7 +202,8 @@ SHARED void tfn__add_product(tfn_matmul_args *p)
 
 /* Chunks of a product (m, n) with sums over k are blocks of equal size. Blocks never cut the sum.
  * A block packs its rows of a and its columns of b for itself, so blocks are as square as rows and
- * columns allow: among all of the same area these read the least. */
+ * columns allow: among all of the same area these read the least. Their number is a multiple of the
+ * threads, because 9 blocks keep two threads busy as long as 10. */
 typedef struct tfn__blocks {
     ptrdiff_t rows, cols;
 } tfn__blocks;
@@ -216,10 +217,14 @@ static tfn__blocks tfn__blocks_of(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, 
     if (tfn__serial(c)) return b;
     parts = tfn__min(tfn__most_chunks(c), b.rows * b.cols / steps);
     if (parts < 2) return b;
+    if (parts > c->t->threads) parts -= parts % c->t->threads;
     while (high * high * b.cols < parts * b.rows) high++;             /* high/wide = m/n */
+    high = tfn__min(high, parts);
+    while (parts % high) high++;                                      /* parts = high * wide */
     high = tfn__min(high, tfn__pieces(b.rows, TFN__PRODUCT_ROWS));
+    while (parts % high) high--;
     b.rows = tfn__whole_parts(b.rows, high, 1);
-    b.cols = tfn__whole_parts(b.cols, tfn__pieces(parts, high), TFN__PRODUCT_COLS / 2);
+    b.cols = tfn__whole_parts(b.cols, parts / high, TFN__PRODUCT_COLS / 2);
     b.cols = tfn__max(b.cols, TFN__PRODUCT_COLS);
     return b;
 }
