@@ -2,9 +2,13 @@
  * threads and with one: the bits must be the same. So must those of updates that threads share.
  * sanitizers.sh builds it with the thread sanitizer, once with OpenMP and once with the hook.
  * THREADS_RACE adds a race on purpose, to show that the sanitizer works. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include "../lib.h"
 #include "../check.h"
 #include "../updates.h"
+#include <time.h>
 
 enum { TIME = 9, BATCH = 3, VOCAB = 23 };
 static int made;
@@ -102,10 +106,42 @@ TEST(threads_updates) { updates_compare(); }
 
 TEST(threads_blocks) { blocks_compare(); }
 
+#ifndef _OPENMP
+/* Workers of threads.h. Each region calls each index once, also if several threads have regions at
+ * the same time, if workers sleep in between, and if there are more parts than workers. */
+enum { REGIONS = 300, PARTS = 5, CALLERS = 3 };
+static void count_call(void *calls, int index) { __atomic_fetch_add((int *)calls + index, 1, 0); }
+static void have_regions(void *wrong, int caller)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        int calls[PARTS] = { 0 };
+        const int parts = 2 + (i + caller) % (PARTS - 1);
+        const struct timespec pause = { 0, 1000000 };
+        TFNORM_PARALLEL_FOR(parts, count_call, calls);
+        for (int k = 0; k < PARTS; k++)
+            if (calls[k] != (k < parts)) __atomic_fetch_add((int *)wrong, 1, 0);
+        if (i % 50 == 0) nanosleep(&pause, NULL);
+    }
+}
+TEST(threads_workers)
+{
+    int calls[TFN_THREADS_MAX + 9] = { 0 };
+    int wrong = 0;
+    have_regions(&wrong, 0);
+    tfn_threads_run(CALLERS, have_regions, &wrong);
+    CHECK_INT(wrong, 0);
+    TFNORM_PARALLEL_FOR(TFN_THREADS_MAX + 9, count_call, calls);
+    for (int k = 0; k < TFN_THREADS_MAX + 9; k++) CHECK_INT(calls[k], 1);
+}
+#endif
+
 int main(void)
 {
     RUN(threads_recipes);
     RUN(threads_updates);
     RUN(threads_blocks);
+#ifndef _OPENMP
+    RUN(threads_workers);
+#endif
     return DONE();
 }
