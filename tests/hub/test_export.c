@@ -982,6 +982,9 @@ TEST(export_own_tensors)
     static const tfn_tensor_rule shape[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 2, 0 },
                                              { "q_and.#.*", "decoder.#.ffn.w1.*", 0, 1, 2, 0 },
                                              { NULL, NULL, 0, 0, 0, 0 } };
+    static const tfn_tensor_rule inputs[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 2, 0 },
+                                              { "q_and.#.*", "decoder.#.ffn.w2.*", 0, 1, 2, 0 },
+                                              { NULL, NULL, 0, 0, 0, 0 } };
     static const tfn_tensor_rule absent[] = { { "q_and.#.*", "decoder.#.self.q.*", 0, 0, 2, 0 },
                                               { "q_and.#.*", "decoder.#.self.z.*", 0, 1, 2, 0 },
                                               { NULL, NULL, 0, 0, 0, 0 } };
@@ -990,6 +993,7 @@ TEST(export_own_tensors)
         { "lone", lone, "decoder.0.self.q.weight has no parameter of the same shape next to it" },
         { "many", many, "the family has no tensor for decoder.0.self.q.weight" },
         { "shape", shape, "decoder.0.self.q.weight has no parameter of the same shape next to it" },
+        { "inputs", inputs, "decoder.0.self.q.weight has no parameter of the same shape next to it" },
         { "absent", absent, "decoder.0.self.q.weight has no parameter of the same shape next to" },
     };
     static export_box b;
@@ -1006,6 +1010,10 @@ TEST(export_own_tensors)
     own.tensors = NULL;
     CHECK_OK(export_half(&b, &m, &own, true), &b.x.error);
     CHECK(b.weights.used > 1000 && b.config.used == 0);
+    own = *tfn_family_find("llama");                /* its keys, but only one of its tensors */
+    own.tensors = lone;
+    CHECK_INT(export_half(&b, &m, &own, true), TFN_UNSUPPORTED);
+    CHECK_SAYS(&b.x.error, "the family has no tensor for embedding");
     tfn_model_free(&m);
 }
 

@@ -834,11 +834,9 @@ SHARED tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
     if (!p.lost) return x->dtype;
     if (o->vector) return TFN_DTYPE_F32;
     if (x->round && !p.beyond) return x->dtype;
-    if (e->status == TFN_OK) {
-        tfn__fail_name(e, TFN_UNSUPPORTED, "export", texts[p.beyond > 0], o->part->info.name);
-        e->found = p.lost;
-        if (p.beyond) e->found = p.beyond;
-    }
+    tfn__fail_name(e, TFN_UNSUPPORTED, "export", texts[p.beyond > 0], o->part->info.name);
+    e->found = p.lost;
+    if (p.beyond) e->found = p.beyond;
     return x->dtype;
 }
 
