@@ -29532,7 +29532,6 @@ static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
     if (split == TFN_SPLIT_QWEN2) return tfn__word_llama3(s, n, 1);
     if (split == TFN_SPLIT_BLOOM) return tfn__word_bloom(s, n);
     if (split == TFN_SPLIT_BERT) return tfn__word_bert(s, n);
-    if (split >= TFN_SPLIT_MARKS) return n;     /* see tfn__marked_piece */
     return tfn__word_of(s, n);
 }
 
@@ -30871,7 +30870,7 @@ static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
  * merge along it. */
 static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t id)
 {
-    while (t->error.status == TFN_OK) {
+    for (;;) {
         const int32_t p = t->pair_slots[1 + tfn__pair_slot(t, left, right)] - 1;
         int32_t i;
         if (p < 0) return;
@@ -35101,7 +35100,8 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
 
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
 
-/* Cut into words by known rules. The first word may have a space in front. */
+/* Cut into words by known rules, which no step does after one that shows bytes. The first word may
+ * have a space in front. */
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
@@ -35109,7 +35109,7 @@ static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, t
         tfn__span word = p;
         if (p.space) word.n = tfn__word_behind_space(p.s, p.n);
         else word.n = tfn__piece_of(TFN_TOKENIZER_BPE, split, p.s, p.n);
-        word.shown = p.shown || *step == TFN__STEP_BYTES;
+        word.shown = *step == TFN__STEP_BYTES;
         tfn__cut_part(o, step + step[1], left - 1, word);
         p.s += word.n;
         p.n -= word.n;

@@ -227,7 +227,6 @@ SHARED size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
     if (split == TFN_SPLIT_QWEN2) return tfn__word_llama3(s, n, 1);
     if (split == TFN_SPLIT_BLOOM) return tfn__word_bloom(s, n);
     if (split == TFN_SPLIT_BERT) return tfn__word_bert(s, n);
-    if (split >= TFN_SPLIT_MARKS) return n;     /* see tfn__marked_piece */
     return tfn__word_of(s, n);
 }
 

@@ -549,7 +549,8 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
 
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
 
-/* Cut into words by known rules. The first word may have a space in front. */
+/* Cut into words by known rules, which no step does after one that shows bytes. The first word may
+ * have a space in front. */
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
@@ -557,7 +558,7 @@ static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, t
         tfn__span word = p;
         if (p.space) word.n = tfn__word_behind_space(p.s, p.n);
         else word.n = tfn__piece_of(TFN_TOKENIZER_BPE, split, p.s, p.n);
-        word.shown = p.shown || *step == TFN__STEP_BYTES;
+        word.shown = *step == TFN__STEP_BYTES;
         tfn__cut_part(o, step + step[1], left - 1, word);
         p.s += word.n;
         p.n -= word.n;

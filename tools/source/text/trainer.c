@@ -410,7 +410,7 @@ static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
  * merge along it. */
 static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t id)
 {
-    while (t->error.status == TFN_OK) {
+    for (;;) {
         const int32_t p = t->pair_slots[1 + tfn__pair_slot(t, left, right)] - 1;
         int32_t i;
         if (p < 0) return;
