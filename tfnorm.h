@@ -44827,17 +44827,15 @@ static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *bla
     char name[sizeof c->tensor.name];
     char prefix[TFN__PREFIX_ROOM];
     const char *list = NULL;
-    const char *text = "the files have no tensor %s";
     bool more;
     do {
         more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
         tfn__put_form(name, sizeof name, prefix, c->rule->theirs, blanks);
-        if (tfn__has_strides(&x->file, name)) {
-            text = "the values of %s do not follow each other: save it contiguous";
-            break;
-        }
+        if (tfn__has_strides(&x->file, name))
+            tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the values of %s do not follow each "
+                           "other: save it contiguous", name);
     } while (more);
-    tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", text, name);
+    tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
 }
 
 /* Find the tensor by c->rule, or by a later rule for the same parameter: a head of positions is

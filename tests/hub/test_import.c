@@ -740,6 +740,7 @@ TEST(import_keys_refused)
     import_refuses("gemma3", "\"head_dim\"", "\"heads_dim\"", "the key heads_dim");
     import_refuses("gemma3", "\"text_config\"", "\"text_config\": 3, \"_\"",
                    "text_config is 3; an object is expected");
+    import_refuses("gpt_neox", "\"num_attention_heads\": 4", "\"num_attention_heads\": 0", "rotary_size");
     import_refuses("gpt2", "{", "[", "{ is expected at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }
@@ -1330,7 +1331,13 @@ static void import_broken_weights(void)
     static const char list[] = "model.safetensors.index.json";
     static const char part[] = "{\"weight_map\": {\"model.embed_tokens.weight\": \"x.safetensors\"}}";
     char wide[400];
+    tfn_model m;
     import_build_refused("llama", NULL, NULL, 0, "model.safetensors: cannot be opened");
+    import_build("llama", NULL, NULL, 0);
+    CHECK_INT(tfn_import_new(&m, "build", NULL), TFN_BAD_FILE);
+    CHECK_SAYS(&m.error, "build: cannot be opened");
+    CHECK(!m.weights);                          /* no half-loaded model */
+    import_unbuild(NULL);
     import_build_refused("llama", "model.safetensors", "\2\0\0\0\0\0\0\0[]", 10, "{ is expected");
     import_build_refused("llama", list, part, sizeof part - 1, "x.safetensors: cannot be opened");
     snprintf(wide, sizeof wide, "{\"weight_map\": {\"%0300d\": \"x.safetensors\"}}", 7);
@@ -1510,6 +1517,14 @@ TEST(import_weights_wrong)
     CHECK_OK(tfn_import_peek(&x, &of), &x.error);
     of.layers++;
     import_weights_refused(&of, "gpt2", "no tensor h.2.ln_1.weight");
+    x.folder = import_path("t5");
+    x.family = NULL;
+    memset(&of, 0, sizeof of);
+    CHECK_OK(tfn_import_peek(&x, &of), &x.error);
+    of.layers++;
+    import_weights_refused(&of, "t5", "no tensor encoder.block.2.layer.0.layer_norm.weight");
+    x.folder = import_path("llama");
+    x.family = NULL;
     of = d;
     of.attention_bias = TFN_ATTENTION_BIAS_QKV;
     import_weights_refused(&of, "llama", "no tensor layers.0.self_attn.q_proj.bias");
@@ -1972,7 +1987,8 @@ TEST(import_own_family)
         { "hidden_act", "rotary_size", "", TFN_KEY_SAME }, { NULL, NULL, NULL, TFN_KEY_IS }
     };
     static const tfn_key_rule without[] = {
-        { NULL, "width", NULL, TFN_KEY_IS }, { NULL, NULL, NULL, TFN_KEY_IS }
+        { NULL, "width", NULL, TFN_KEY_IS }, { NULL, "layers", "", TFN_KEY_IS },
+        { NULL, NULL, NULL, TFN_KEY_IS }
     };
     tfn_family own;
     tfn_import x = folders_import(NULL, 0, NULL);
