@@ -379,8 +379,8 @@ static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *bla
         more = tfn__next_prefix(x->family, &list, prefix, sizeof prefix);
         tfn__put_form(name, sizeof name, prefix, c->rule->theirs, blanks);
         if (tfn__has_strides(&x->file, name))
-            tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the values of %s do not follow each "
-                           "other: save it contiguous", name);
+            tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the values of %s do not follow "
+                           "each other: save it contiguous", name);
     } while (more);
     tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
 }
