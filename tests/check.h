@@ -125,6 +125,22 @@ static inline int check_tally(void)
 /* Reports cases that a tier leaves out: LEFT_OUT("%d of %d rows", left, all). */
 #define LEFT_OUT(...) (printf("left out: %s: ", check_name), printf(__VA_ARGS__), printf("\n"))
 
+#ifdef TFNORM_VERSION
+/* tfn_error_text, which here also checks that an error has numbers only for the "%d" of its
+ * text. */
+static inline const char *check_error_text(const tfn_error *e, char *buf, size_t size)
+{
+    int places = 0;
+    if (e && e->text)
+        for (const char *s = e->text; (s = strstr(s, "%d")) != NULL; s += 2) places++;
+    if (e && ((places < 1 && e->found) || (places < 2 && e->wanted)))
+        FAIL("an error has numbers that \"%s\" does not show: %lld, %lld", e->text ? e->text : "",
+             (long long)e->found, (long long)e->wanted);
+    return tfn_error_text(e, buf, size);
+}
+#define tfn_error_text check_error_text
+#endif
+
 /* TEST_TIER, set by the Makefile: 0 quick, 1 default, 2 full (or extra), 3 night. */
 static inline int check_tier(void)
 {

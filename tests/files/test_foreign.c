@@ -438,6 +438,7 @@ TEST(foreign_groups)
     }
 }
 
+#undef tfn_error_text           /* without the check of check.h */
 /* Texts of errors: a status that does not exist, a percent sign that is no placeholder. */
 TEST(foreign_messages)
 {
