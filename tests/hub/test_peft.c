@@ -690,6 +690,7 @@ typedef struct peft_hand {
 static void peft_one(tfn_file *f, unsigned char *to, const char *header, size_t values)
 {
     const size_t n = strlen(header);
+    tfn_file_close(f);                  /* of the case before */
     for (int i = 0; i < 8; i++) to[i] = (unsigned char)((uint64_t)n >> 8*i);
     memcpy(to + 8, header, n);
     memset(to + 8 + n, 0, values);
@@ -829,6 +830,7 @@ TEST(peft_half_read)
         peft_by_module(&h, "F32", 4);
         io.user = &disk;
         io.size = f->from_size;
+        tfn_file_close(f);
         *f = folders_from(NULL, 0);
         f->io = &io;
         CHECK_OK(tfn_file_open(f), &f->error);
