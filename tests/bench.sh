@@ -52,7 +52,7 @@ learns() {              # a row for one seed; errors for no file and a wrong fil
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
 # A simulated step is the sum of dealt chunks, starts of teams, and the rest. Dealing cannot beat an equal split,
-# and two steps of a barrier of 1 ms add 2 ms to each round of several chunks.
+# and two steps of a barrier of 1 ms add 2 ms to each round that threads share.
 simulates() {
     for barrier in 100 1000000; do
         "$bench" threads --simulate 4 --barrier $barrier --quick --json L=2,d=64,h=2,ff=128,T=16,B=8,V=64 > "$work/rows" || return 1

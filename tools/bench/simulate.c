@@ -178,6 +178,7 @@ static double deal(const simulation *s, const timed_round *r, const machine *m)
 {
     double free_at[TFN_THREADS_MAX] = { 0 };
     double end = 0;
+    if (!r->round.shared) return chunks_of(s, r);
     for (ptrdiff_t i = 0; i < r->round.chunks; i++) {
         int next = 0;
         for (int t = 1; t < m->threads; t++)
@@ -187,7 +188,6 @@ static double deal(const simulation *s, const timed_round *r, const machine *m)
     }
     if (r->round.bytes >= large_bytes && end < r->round.bytes / m->bandwidth
         && chunks_of(s, r) > r->round.bytes / m->bandwidth) end = r->round.bytes / m->bandwidth;
-    if (r->round.chunks < 2) return end;        /* the caller's own: nobody waits */
     return end + m->barrier * doublings(m->threads);
 }
 
@@ -284,7 +284,7 @@ static void simulate_shape(const shape *s, machine *m)
         l->lost += dealt - alone / m->threads;
         f.chunks += alone;
         f.dealt += dealt;
-        f.barriers += r->round.chunks > 1;
+        f.barriers += r->round.shared;
     }
     qsort(table, (size_t)count, sizeof *table, by_loss);
     f.rest = all.rest;

@@ -50,12 +50,13 @@ static void library_time_round(tfn__call *c, int32_t kind, bool clears, ptrdiff_
 {
     static const char *const kinds[] = { "", "again", "seed", "prepare", "backward" };
     const library_watch *w = library_watches;
-    library_round round = { NULL, NULL, 0, 0, 0, 0 };
+    library_round round = { NULL, NULL, 0, 0, 0, 0, false };
     round.name = tfn__ops[c->n->op].name;
     round.kind = clears ? "padding" : kinds[kind];
     round.rows = c->rows;
     round.cols = c->cols;
     round.chunks = chunks;
+    round.shared = !tfn__is_small(c, clears, chunks);
     if (!clears) round.bytes = library_entry_bytes(c);
     w->round(w->user, &round);
     for (ptrdiff_t i = 0; i < chunks; i++) {
@@ -84,7 +85,7 @@ static void library_time_entries(const tfn__team *m)
 static void library_time_parts(tfn__crew *crew)
 {
     const library_watch *w = library_watches;
-    library_round round = { "other work", "", 0, 0, 0, 0 };
+    library_round round = { "other work", "", 0, 0, 0, 0, true };
     const double start = w->clock();
     double seconds;
     tfn__crew_member(crew, 0);
@@ -105,7 +106,7 @@ static void library_time_parts(tfn__crew *crew)
 static void library_threads(int threads, void (*run)(void *, int), void *context)
 {
     if (!library_watches) {
-        tfn_threads_run(threads, run, context);
+        tfn_workers_run(threads, run, context);
         return;
     }
     library_watches->region(library_watches->user);

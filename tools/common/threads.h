@@ -246,9 +246,9 @@ static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *
     for (int i = n; i < threads; i++) run(context, i);
     __atomic_store_n(&all->busy, 0, __ATOMIC_RELEASE);
 }
-#define TFNORM_PARALLEL_FOR(threads, run, context) tfn_workers_run(threads, run, context)
 #else
-#define TFNORM_PARALLEL_FOR(threads, run, context) tfn_threads_run(threads, run, context)
+#define tfn_workers_run tfn_threads_run
 #endif
+#define TFNORM_PARALLEL_FOR(threads, run, context) tfn_workers_run(threads, run, context)
 
 #endif

@@ -54,18 +54,19 @@ SHARED void tfn__embed_op(const tfn__call *c)
         c->k->embed_forward(c->y + r*c->cols, c->x[0], &zero, 1, c->cols, c->x_rows[0], scale);
 }
 
-/* Chunks of operations that depend on the position: sentences. */
+/* Returns the sentences in a chunk of an operation that depends on the position. */
+static ptrdiff_t tfn__sentence_step(const tfn__call *c)
+{
+    return tfn__row_step(c, c->r->batch, tfn__time_of(c) * c->cols);
+}
 SHARED ptrdiff_t tfn__by_positions(const tfn__call *c)
 {
-    if (tfn__serial(c)) return 1;
-    return c->r->batch;
+    return tfn__pieces(c->r->batch, tfn__sentence_step(c));
 }
 /* Returns the sentences of this chunk. */
 static tfn__range tfn__chunk_sentences(const tfn__call *c)
 {
-    tfn__range s = { c->chunk, 1 };
-    if (tfn__serial(c)) s.count = c->r->batch;
-    return s;
+    return tfn__slice(c->r->batch, tfn__sentence_step(c), c->chunk);
 }
 
 /* y = x + row of the position. in: x, table (positions, C) */

@@ -453,9 +453,9 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * everything that the chunks wrote visible. A thread that was suspended finds the queues of its
  * round empty, and walks on without taking a chunk.
  *
- * A round of one chunk is done by the caller, thread 0, without a queue. The others pass it, and
- * wait at the next round of several chunks. So small entries in a row cost no exchange between
- * threads, and the entries before the first large one run before the team starts. */
+ * The caller, thread 0, does a small round, without a queue. The others pass it, and wait at the
+ * next round that threads share. So small entries in a row cost no exchange between threads, and
+ * the entries before the first large one run before the team starts. */
 
 enum { TFN__QUEUES = 16 };         /* most queues; more threads share them */
 
@@ -469,9 +469,13 @@ typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last, queues;
+    char     line[64];             /* what all read is not in the cache line of a queue */
     tfn__queue  queue[TFN__QUEUES];
     tfn__atomic done;              /* chunks finished since the region began */
 } tfn__team;
+
+/* Rounds below so many multiplications of a product, or numbers of another entry, are small. */
+enum { TFN__SMALL_STEPS = 524288, TFN__SMALL_FLOATS = 16384 };
 
 /* How often a waiting thread spins before it yields the processor. Entries of small models are
  * shorter than a context switch. */
@@ -548,6 +552,23 @@ static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, 
     return tfn__min(tfn__by_rows(c), chunks);
 }
 
+/* True if a round is not worth a barrier, which takes some tenths of a microsecond on a quiet
+ * machine: one chunk, or two or three parts of the gradients of a small entry. Attention and
+ * convolutions have few chunks that may be long. */
+static bool tfn__is_small(const tfn__call *c, bool clears, ptrdiff_t chunks)
+{
+    const int op = c->n->op;
+    const bool long_chunks = op == TFN__OP_ATTEND || op == TFN__OP_CACHED
+                          || op == TFN__OP_CUSTOM || (TFN__ALL && op == TFN__OP_CONV);
+    const float floats = (float)tfn__max(c->rows, c->x_rows[0])
+                       * (float)tfn__max(c->cols, c->x_cols[0]);
+    if (chunks < 2) return true;
+    if (!clears && (chunks > 3 || long_chunks)) return false;
+    if (op == TFN__OP_LINEAR && !clears)
+        return (float)c->rows * (float)c->cols * (float)c->x_cols[0] < (float)TFN__SMALL_STEPS;
+    return floats < (float)TFN__SMALL_FLOATS;
+}
+
 static void tfn__round_chunk(tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunk)
 {
     if (clears) tfn__clear_padding(c, kind, chunk);
@@ -587,13 +608,13 @@ static void tfn__take_chunks(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t k
 static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t kind, bool clears,
                             ptrdiff_t chunks)
 {
-    if (chunks > 1) {
+    if (!tfn__is_small(c, clears, chunks)) {
         tfn__await(m, w);
         tfn__take_chunks(m, w, c, kind, clears, chunks);
-    } else if (chunks == 1 && w->index == 0) {
+    } else if (w->index == 0 && chunks > 0) {
         if (!w->unseen) tfn__await(m, w);       /* else the chunk before was its own, too */
-        tfn__round_chunk(c, kind, clears, 0);
-        w->unseen++;
+        for (ptrdiff_t i = 0; i < chunks; i++) tfn__round_chunk(c, kind, clears, i);
+        w->unseen += (uint64_t)chunks;
     }
     w->before += (uint64_t)tfn__max(chunks, 0);
     w->round++;
@@ -620,8 +641,8 @@ static void tfn__team_member(void *team, int index)
     if (index == 0) tfn__await(m, &walk);
 }
 
-/* Returns the first entry of [first, last) that has several chunks, or `last`, and runs those
- * before it. */
+/* Returns the first entry of [first, last) that threads share, or `last`, and runs those before it.
+ */
 static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
@@ -629,8 +650,8 @@ static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first
         tfn__call c;
         tfn__make_call(&c, t, r, t->order[e], r->work);
         c.chunks = tfn__entry_chunks(&c, kind);
-        if (c.chunks > 1) return e;
-        if (c.chunks == 1) tfn__entry_chunk(&c, kind, 0);
+        if (!tfn__is_small(&c, false, c.chunks)) return e;
+        for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
         for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
             tfn__clear_padding(&c, kind, b);
     }

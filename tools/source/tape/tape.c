@@ -114,8 +114,11 @@ SHARED ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t col
 /* Returns the columns in a chunk, for outputs that sum over all rows of a column. */
 SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 {
+    const ptrdiff_t rows = tfn__max(tfn__max(c->rows, c->x_rows[0]), 1);
+    ptrdiff_t step;
     if (tfn__serial(c)) return tfn__max(cols, 1);
-    return tfn__min(tfn__whole_parts(cols, tfn__most_chunks(c), 16), TFN__CHUNK_COLS);
+    step = tfn__min(tfn__whole_parts(cols, tfn__most_chunks(c), 16), TFN__CHUNK_COLS);
+    return tfn__max(step, TFN__CHUNK_FLOATS / rows / 16 * 16);
 }
 
 /* Returns the items in a chunk, if each takes `steps` multiplications. */
