@@ -44020,7 +44020,7 @@ static void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
     if (!TFN__GGUF || x->error.status != TFN_OK) return;
     if (d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
     if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
-    if (tfn__has_values(t.dtype) && d->rotary_scaling == TFN_ROTARY_SCALING_NONE
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE
         && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2
         && t.count > 0 && t.count <= TFN__RATES_MOST) {
         if (tfn__gguf_divides(x, &t, d)) return;

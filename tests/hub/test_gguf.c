@@ -523,6 +523,48 @@ TEST(gguf_rates)
     gguf_wrong_rates(2, 1e30f);
 }
 
+/* Where the number after this text, and `more` bytes, is in gguf_bytes. */
+static unsigned char *gguf_after(const char *text, size_t more)
+{
+    const size_t n = strlen(text);
+    for (size_t at = 0; at + n + more < gguf_size; at++)
+        if (!memcmp(gguf_bytes + at, text, n)) return gguf_bytes + at + n + more;
+    FAIL("no %s", text);
+    return gguf_bytes;
+}
+static void gguf_set(const char *text, size_t more, unsigned value)
+{
+    unsigned char *to = gguf_after(text, more);
+    for (int i = 0; i < 4; i++) to[i] = (unsigned char)(value >> 8*i);
+}
+
+/* Heads of other sizes than the tensor of rates: of no channels, of too many, and no heads at all,
+ * where nothing is compared. */
+TEST(gguf_rates_of_other_heads)
+{
+    static const struct { unsigned heads, size, rates; bool refused; } rows[] = {
+        { 4, 1, 0, true }, { 4, 8194, 4097, true }, { 0, 8, 4, false }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_import x = folders_import(NULL, 0, NULL);
+        tfn_model_desc d = folders_desc(true);
+        CASE("row %d", (int)i);
+        gguf_size = gguf_golden("llama3").from_size;
+        memset(gguf_bytes + gguf_size, 0, 32768);
+        gguf_size += 32768;
+        gguf_set("llama.attention.head_count", 4, rows[i].heads);
+        gguf_set("llama.attention.key_length", 4, rows[i].size);
+        gguf_set("llama.attention.value_length", 4, rows[i].size);
+        gguf_set("rope_freqs.weight", 4, rows[i].rates);
+        gguf_keep("build/rates.gguf");
+        x.folder = "build/rates.gguf";
+        CHECK_INT(tfn_import_peek(&x, &d), rows[i].refused ? TFN_UNSUPPORTED : TFN_OK);
+        if (rows[i].refused) CHECK_SAYS(&x.error, "rope_freqs.weight does not divide");
+        else CHECK_INT(d.rotary_scaling, TFN_ROTARY_SCALING_NONE);
+        remove("build/rates.gguf");
+    }
+}
+
 /* Divisors of 1 are no scaling; there must be one for each rate. */
 TEST(gguf_rates_without_scaling)
 {
@@ -532,7 +574,6 @@ TEST(gguf_rates_without_scaling)
     tfn_model_desc d = folders_desc(true);
     tfn_tensor t;
     tfn_file f = gguf_golden("llama3");
-    size_t at = 0;
     CHECK_OK(tfn_gguf_open(&f), &f.error);
     CHECK(tfn_file_find(&f, name, &t) && t.count > 1);
     if (check_errors) return;
@@ -545,10 +586,7 @@ TEST(gguf_rates_without_scaling)
     CHECK_OK(tfn_import_peek(&x, &d), &x.error);
     CHECK_INT(d.rotary_scaling, TFN_ROTARY_SCALING_NONE);
     remove("build/rates.gguf");
-    while (at < gguf_size && memcmp(gguf_bytes + at, name, sizeof name - 1)) at++;
-    at += sizeof name - 1 + 4;                      /* the name, and the number of dimensions */
-    CHECK_INT(gguf_bytes[at], t.count);
-    gguf_bytes[at]--;
+    gguf_set(name, 4, (unsigned)t.count - 1);       /* after the number of dimensions */
     gguf_unknown(name);
 }
 
@@ -1360,6 +1398,7 @@ int main(void)
     RUN(gguf_hostile);
     RUN(gguf_rates);
     RUN(gguf_rates_without_scaling);
+    RUN(gguf_rates_of_other_heads);
     RUN(gguf_errors);
     RUN(gguf_values);
     RUN(gguf_long_keys);
