@@ -68,6 +68,13 @@ simulates() {
             exit bad }' "$work/rows" || { cat "$work/rows"; return 1; }
     done
 }
+# AdamW, Muon, two forms of packed moments and first values, by processor time; ratios are AdamW's row
+optimizers() {
+    "$bench" optim --quick --json L=1,d=32,h=2,ff=64,T=8,B=2,V=16 > "$work/rows" &&
+        [ "$(grep -c '"ms":[0-9.e-]*,"ratio":null}$' "$work/rows")" = 2 ] &&
+        [ "$(grep -c ', \(muon\|fp8 moments\|bf16 moments\)".*"ratio":[0-9]*[.][0-9]*}$' "$work/rows")" = 3 ] ||
+        { cat "$work/rows"; return 1; }
+}
 # weights of few bits: a row for each type with its bytes, and for training; other programs get
 # models in their formats and their output is read; a missing one is reported
 quant() {
@@ -107,6 +114,7 @@ check "bench gemm" keys gemm --only 32x32x32
 check "bench kernels" keys kernels --only "dropout 64x64"
 check "bench: short jobs are repeated" repeats
 check "bench train" keys train L=1,d=32,h=2,ff=64,T=8,B=2,V=16
+check "bench optim" optimizers
 check "bench decode" keys decode L=1,d=32,h=2,ff=64,T=8,B=2,V=16
 check "bench attention" keys attention --only "T=32"
 check "bench peak" keys peak --only "16 KiB"

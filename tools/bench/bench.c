@@ -4,6 +4,7 @@
  *     bench peak        fused multiply-adds and bytes a second: the processor's limits
  *     bench gemm        matrix products; per cent of the FMA limit; OpenBLAS, oneDNN
  *     bench train       a training step: forward, backward, AdamW; PyTorch
+ *     bench optim       a step with Muon or packed moments, over one of AdamW; first values
  *     bench decode      a token, batch 1; per cent of the memory limit; prefill; PyTorch
  *     bench quant       the same with weights of 8, 4 and 16 bits, per cent of the limit of their
  *                       bytes; LoRA; PyTorch's dynamic int8; decoders.h: --ggml DIR, with
@@ -21,7 +22,7 @@
  *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
  *                       with and without the processor's flushing, in nine alternating pairs, and
  *                       the median ratio. --counts: no times; denormals.h says what is counted
- * train, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by value:
+ * train, optim, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by value:
  *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
  * data takes one of these, too, and a FILE of text instead of a generated one.
  * Limits, ours and the peers are measured alternately, --rounds times (7). Times are medians; a
@@ -50,6 +51,7 @@
 #include "growth.h"
 #include "kernels.h"
 #include "learn.h"
+#include "optim.h"
 #include "option.h"
 #include "peak.h"
 #include "quant.h"
@@ -63,7 +65,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
+    "bench peak | gemm | train | optim | decode | kernels | attention | threads | memory | growth\n"
+    "      [MODEL]\n"
     "bench quant [--ggml DIR] [--runq FILE] [MODEL]\n"
     "bench data [FILE] [MODEL]\n"
     "bench learn FILE [--minutes M]\n"
@@ -162,6 +165,7 @@ static int run_named(const bench_arguments *a)
     else if (!strcmp(name, "kernels")) bench_kernels(k);
     else if (!strcmp(name, "attention")) bench_attention(k);
     else if (!strcmp(name, "train")) bench_train(a->list, a->count);
+    else if (!strcmp(name, "optim")) bench_optim(a->list, a->count);
     else if (!strcmp(name, "decode")) bench_decode(a->list, a->count);
     else if (!strcmp(name, "quant")) bench_quant(a->list, a->count);
     else if (!strcmp(name, "threads") && option.simulate) bench_simulate(a->list, a->count);

@@ -1,0 +1,97 @@
+/* Steps with Muon or with packed moments, and first values. */
+#include "optim.h"
+#include "../../tfnorm.h"
+#include "contest.h"
+#include "option.h"
+#include "train.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What a step is measured with. The first row is what the others are compared with. */
+static const struct {
+    const char     *name;
+    tfn_optimizer   optimizer;
+    tfn_moment_type moments;
+} methods[] = {
+    { "adamw", TFN_OPTIMIZER_ADAMW, TFN_MOMENT_TYPE_FLOAT },
+    { "muon", TFN_OPTIMIZER_MUON, TFN_MOMENT_TYPE_FLOAT },
+    { "fp8 moments", TFN_OPTIMIZER_ADAMW, TFN_MOMENT_TYPE_FP8 },
+    { "bf16 moments", TFN_OPTIMIZER_ADAMW, TFN_MOMENT_TYPE_BF16 }
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+static void start(train_job *j, const shape *s, int method)
+{
+    tfn_model_desc d = desc_of(s, false, option.threads);
+    d.optimizer = methods[method].optimizer;
+    d.moment_type = methods[method].moments;
+    memset(j, 0, sizeof *j);
+    make_model(&j->m, &d, s->name);
+    train_data(j, s);
+}
+
+/* Prints a row: milliseconds, and the median of the rounds' ratios to AdamW; 0: it is AdamW. */
+static void print(const train_job *j, const char *name, double seconds, double ratio)
+{
+    char text[200];
+    char more[40] = "";
+    if (ratio > 0) snprintf(more, sizeof more, "   %.2f times adamw", ratio);
+    if (option.json) snprintf(more, sizeof more, "null");
+    if (option.json && ratio > 0) snprintf(more, sizeof more, "%.3f", ratio);
+    snprintf(text, sizeof text, "%s, %s", j->s.name, name);
+    if (option.json)
+        printf("{\"bench\":\"optim\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"rounds\":%d,"
+               "\"ms\":%.6g,\"ratio\":%s}\n", text, j->k->name, option.threads, option.rounds,
+               seconds * 1e3, more);
+    else printf("%-7s %-30s %11.3f ms%s\n", j->k->name, text, seconds * 1e3, more);
+    fflush(stdout);
+}
+
+/* Steps of all methods, in turn. */
+static void steps(const shape *s)
+{
+    train_job jobs[METHODS];
+    double time[METHODS][ROUNDS], ratio[METHODS][ROUNDS];
+    for (int i = 0; i < METHODS; i++) {
+        start(&jobs[i], s, i);
+        our_steps(&jobs[i]);
+    }
+    for (int r = 0; r < option.rounds; r++)
+        for (int i = 0; i < METHODS; i++) {
+            time[i][r] = our_steps(&jobs[i]);
+            ratio[i][r] = time[i][r] / time[0][r];
+        }
+    for (int i = 0; i < METHODS; i++) {
+        double of_adamw = 0;
+        if (i > 0) of_adamw = median(ratio[i], option.rounds);
+        print(&jobs[i], methods[i].name, median(time[i], option.rounds), of_adamw);
+        train_end(&jobs[i]);
+    }
+}
+
+/* First values: a model without gradients and moments, whose pages would be counted, too. */
+static void first_values(const shape *s)
+{
+    train_job j;
+    double time[ROUNDS];
+    tfn_model_desc d = desc_of(s, true, option.threads);
+    memset(&j, 0, sizeof j);
+    j.s = *s;
+    for (int r = 0; r < option.rounds; r++) {
+        const double begun = now();
+        make_model(&j.m, &d, s->name);
+        time[r] = now() - begun;
+        j.k = j.m.kernels;
+        tfn_model_free(&j.m);
+    }
+    print(&j, "first values", median(time, option.rounds), 0);
+}
+
+void bench_optim(const shape *list, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!wanted(list[i].name)) continue;
+        steps(&list[i]);
+        first_values(&list[i]);
+    }
+}
