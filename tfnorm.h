@@ -77,6 +77,8 @@
  *   embed           embeddings and positions
  *   loss            cross-entropy
  *   optimizers      the optimizers' updates
+ *   moments         updates with moments of fewer bits
+ *   draws           first values
  *   table           the public table of one instruction set
  *   instances       one copy of the kernels per instruction set
  *   packing         weights of 8, 4 and 16 bits
@@ -1244,6 +1246,15 @@ typedef enum tfn_moment_type {
     TFN__MOMENT_TYPE_LIST(TFN__CHOICE_ENUM) TFN_MOMENT_TYPE_COUNT
 } tfn_moment_type;
 
+/* Packed moments of the values that update_packed gets. */
+typedef struct tfn_packed_moments {
+    tfn_moment_type type;       /* BF16 or FP8 */
+    void    *data[2];           /* m and v, or NULL if there is none. FP8: whole blocks */
+    uint8_t *exponents[2];      /* FP8: one for each block of 32 numbers */
+    tfn_key  key;               /* value i is rounded with draw first + i */
+    uint64_t first;
+} tfn_packed_moments;
+
 /* The constants of one pass of an optimizer over n values. */
 typedef struct tfn_update_args {
     tfn_optimizer optimizer;
@@ -1382,6 +1393,13 @@ typedef struct tfn_kernels {
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
     void (*erf)(float *y, const float *x, ptrdiff_t n);
+    /* y = size * the draws of a key from index `first` on: tfn_random_normal, or if not `normal`
+     * 2 * tfn_random_uniform - 1. */
+    void (*random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first, float size,
+                          bool normal);
+    /* `update` with packed moments. work: 512 floats. NULL if the build omits them. */
+    void (*update_packed)(float *p, const float *g, const tfn_packed_moments *m, ptrdiff_t n,
+                          const tfn_update_args *u, float *work);
 } tfn_kernels;
 
 /* Returns the table of an instruction set, or NULL if the compiler or the processor lacks it. */
@@ -4048,6 +4066,17 @@ typedef struct tfn__arena {
 
 /* The comparison for sorting indices: true if element i of x comes before element j. */
 typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
+/* A counter-based generator without state: each number is a function of a key and an index. So any
+ * thread can draw any number, masks need not be stored, and a resumed run draws the same numbers as
+ * an uninterrupted one. The generator is splitmix64 (Steele, Lea & Flood 2014): each step adds
+ * 2^64 / golden ratio to a counter, and a mixer scrambles the sum (Stafford's variant 13). */
+#define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+static TFN__INLINE uint64_t tfn__mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
 
 /* -- text ------------------------------------------------------------------------------------ */
 
@@ -4405,19 +4434,6 @@ static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
 
 /* -- rng ------------------------------------------------------------------------------------- */
 
-/* A counter-based generator without state: each number is a function of a key and an index. So any
- * thread can draw any number, masks need not be stored, and a resumed run draws the same numbers as
- * an uninterrupted one. The generator is splitmix64 (Steele, Lea & Flood 2014): each step adds
- * 2^64 / golden ratio to a counter, and a mixer scrambles the sum (Stafford's variant 13). */
-#define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-static uint64_t tfn__mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 TFNORM_API tfn_key tfn_key_make(uint64_t seed)
 {
     const tfn_key key = { tfn__mix(seed + TFN__GOLDEN) };
@@ -4575,7 +4591,7 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
 
 /* Returns the double with the bits u. */
-static inline double tfn__double_of(uint64_t u)
+static TFN__INLINE double tfn__double_of(uint64_t u)
 {
     double x;
     TFNORM_MEMCPY(&x, &u, sizeof x);
@@ -4623,13 +4639,21 @@ static inline double tfn__exp(double x)
     return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
 }
 
+/* Taylor's series of artanh(s)/s, sin(x)/x and cos(x), in powers of the square. */
+#define TFN__LOG_SERIES                                                                            \
+    { 1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19 }
+#define TFN__SINE_SERIES                                                                           \
+    { 1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880, -1.0/39916800, 1.0/6227020800,                    \
+      -1.0/1307674368000, 1.0/355687428096000 }
+#define TFN__COSINE_SERIES                                                                         \
+    { 1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,                         \
+      -1.0/87178291200, 1.0/20922789888000 }
+
 /* log(2^n m) = n ln 2 + 2 artanh(s), s = (m-1)/(m+1), 1/sqrt(2) <= m < sqrt(2). n and m are the
  * exponent and the fraction of x's bits. */
 static inline double tfn__log(double x)
 {
-    static const double c[] = {
-        1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19
-    };
+    static const double c[] = TFN__LOG_SERIES;
     static const double halves[] = { 1, 0.5 };
     int32_t n = 0;
     uint64_t u;
@@ -4660,32 +4684,33 @@ static inline double tfn__pow(double x, double y)
     return tfn__exp(y * tfn__log(x));
 }
 
-/* Returns sin(x + turns pi/2) for |x| up to a million. pi/2 is split into three parts of 33 bits,
- * so that n times a part is exact (Cody & Waite 1980). The rest, |r| <= pi/4, goes into Taylor's
+/* pi/2 in three parts. The first two have 33 bits, so that n times a part is exact (Cody & Waite
+ * 1980); quarter turns in a radian; and 2 pi/2^32. */
+#define TFN__QUARTER_HIGH   1.57079632673412561417e+00
+#define TFN__QUARTER_MIDDLE 6.07710050630396597660e-11
+#define TFN__QUARTER_LOW    2.02226624879595063154e-21
+#define TFN__QUARTERS       0.63661977236758134308
+#define TFN__TURN           (6.28318530717958647693 / 4294967296.0)
+
+/* Returns sin(x + turns pi/2) for |x| up to a million. The rest, |r| <= pi/4, goes into Taylor's
  * series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign: branches would
  * be wrong half the time for random angles, and a first value of a weight would take four times as
  * long. */
 static inline double tfn__sine(double x, int32_t turns)
 {
-    static const double odd[] = {
-        1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880, -1.0/39916800, 1.0/6227020800,
-        -1.0/1307674368000, 1.0/355687428096000
-    };
-    static const double even[] = {
-        1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,
-        -1.0/87178291200, 1.0/20922789888000
-    };
+    static const double odd[] = TFN__SINE_SERIES;
+    static const double even[] = TFN__COSINE_SERIES;
     const double *const series[] = { odd, even };
     static const double signs[] = { 1, -1 };
     double factors[] = { 0, 1 };
     int32_t n;
     double a, b, r;
     if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN for NaN and infinity; huge x give 0 */
-    n = tfn__round(x * 0.63661977236758134308);
-    a = x - n * 1.57079632673412561417e+00;
-    b = n * 6.07710050630396597660e-11;
+    n = tfn__round(x * TFN__QUARTERS);
+    a = x - n * TFN__QUARTER_HIGH;
+    b = n * TFN__QUARTER_MIDDLE;
     r = a - b;
-    r += ((a - r) - b) - n * 2.02226624879595063154e-21;
+    r += ((a - r) - b) - n * TFN__QUARTER_LOW;
     turns += n & 3;
     factors[0] = r;
     return signs[turns >> 1 & 1] * (factors[turns & 1] * tfn__series(series[turns & 1], 9, r*r));
@@ -4704,7 +4729,7 @@ TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 {
     uint64_t bits = tfn_random_bits(key, index);
     double radius = ((double)(bits >> 32) + 0.5) / 4294967296.0;        /* in (0, 1) */
-    double angle = (double)(bits & 0xffffffff) * (6.28318530717958647693 / 4294967296.0);
+    double angle = (double)(bits & 0xffffffff) * TFN__TURN;
     return TFN__SQRT((float)(-2 * tfn__log(radius))) * (float)tfn__cos(angle);
 }
 #endif
@@ -5993,6 +6018,9 @@ typedef struct tfn__muon {
     float    *x, *next, *a, *b, *work;
     ptrdiff_t rows, cols, n;
 } tfn__muon;
+
+/* Packed moments: FP8 numbers that share an exponent, and numbers that are unpacked at once. */
+enum { TFN__MOMENT_BLOCK = 32, TFN__MOMENT_PIECE = 256 };
 #endif
 /* >> intrinsics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
@@ -9706,6 +9734,294 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
     return 0;
 }
 #endif
+/* >> moments */
+#if defined TFN__BODY
+/* Updates with moments of fewer bits (tfn_moment_type): each piece is unpacked, updated, and packed
+ * again. Conversions use only integer shifts and sums, roots, and exact squares and differences, so
+ * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
+ * largest number. A code has a sign (only in the first moment), 4 bits e, and a fraction f of 3
+ * bits (first moment) or 4 bits (second). It means
+ *
+ *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
+ *
+ * So the largest number has e = 14, or 15 if it is rounded up. A tensor's codes come first, padded
+ * with 0 to whole blocks, then one byte per block, E + 127. Loops over a block have a constant
+ * length and no branches, so that compilers make vectors of them. */
+#if TFN__PACKS
+/* y = the numbers of a block. part is e and f in the place of a float's exponent and fraction.
+ * Numbers with e = 0 are differences, as in tfn__from_f16. */
+static TFN__INLINE void TFN__N(tfn__fp8_read)(float *y, const uint8_t *codes, uint32_t exponent,
+                                              const int which)
+{
+    const int place = 20 - which;                    /* of the last bit of f */
+    const uint32_t sign = which ? 0 : 0x80;
+    const uint32_t least = (exponent - 13) << 23;
+    for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
+        const uint32_t part = (codes[i] & ~sign) << place;
+        const float small = tfn__from_bits(least + part) - tfn__from_bits(least);
+        uint32_t u = least - (1u << 23) + part;
+        float x;
+        if (part < 1u << 23) u = tfn__to_bits(small);
+        x = tfn__from_bits(u | (codes[i] & sign) << 24);
+        y[i] = x;
+        if (which) y[i] = x * x;
+    }
+}
+
+/* y = the numbers of a block whose numbers are NaN, or could be denormal and count as 0. */
+static void TFN__N(tfn__fp8_same)(float *y, const uint8_t *codes, float x, int which)
+{
+    for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
+        y[i] = x;
+        if (!which && codes[i] & 0x80) y[i] = -x;
+    }
+}
+
+/* Encodes a block x, and its exponent. The second moment is stored as its root. Adding random bits
+ * to the bits of the fraction that the code drops makes them carry with a probability equal to
+ * their value. */
+static TFN__INLINE void TFN__N(tfn__fp8_write)(uint8_t *codes, uint8_t *exponent, float *x,
+                                               const uint32_t *random, const int which)
+{
+    const int drop = 20 - which;
+    uint32_t most = 0;
+    int32_t one;                                     /* the exponent of codes with e = 1 */
+    if (which) TFN__EACH(i, k, TFN__MOMENT_BLOCK) TFN__STORE(x + i, TFN__ROOT(TFN__LOAD(x + i)));
+    for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
+        const uint32_t size = tfn__to_bits(x[i]) & 0x7fffffffu;
+        if (size > most) most = size;
+    }
+    *exponent = (uint8_t)(most >> 23);
+    one = (int32_t)(most >> 23) - 13;
+    for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
+        const uint32_t u = tfn__to_bits(x[i]);
+        const uint32_t size = u & 0x7fffffffu;
+        const int32_t up = (int32_t)(size >> 23) - one;
+        int32_t left = up;
+        int32_t right = -up;
+        uint32_t code;
+        if (left < 0) left = 0;
+        if (right < 0) right = 0;
+        if (right > 31) right = 31;
+        code = (((size & 0x7fffffu) | 1u << 23) >> right) + ((uint32_t)left << 23);
+        code = (code + (random[i] & ((1u << drop) - 1))) >> drop;
+        if (which && code == 0) code = 1;
+        if (size - 1 >= 0x7f800000u) code = 0;       /* 0 and NaN */
+        if (!which) code |= u >> 24 & 0x80;
+        codes[i] = (uint8_t)code;
+    }
+}
+
+/* Stores n numbers as BF16. Finite numbers are rounded stochastically, others as tfn__to_bf16
+ * does. */
+static void TFN__N(tfn__bf16_write)(uint16_t *half, const float *x, const uint32_t *random,
+                                    ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint32_t u = tfn__to_bits(x[i]);
+        uint32_t code = (u + (random[i] & 0xffff)) >> 16;
+        uint32_t special = u >> 16;
+        if ((u & 0x7fffffu) != 0) special |= 0x40;
+        if ((u & 0x7f800000u) == 0x7f800000u) code = special;
+        half[i] = (uint16_t)code;
+    }
+}
+
+/* The halves of the draws of a block: x = key + (index + 1) golden. */
+static void TFN__N(tfn__moment_draws)(uint32_t *low, uint32_t *high, uint64_t x)
+{
+    for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
+        const uint64_t bits = tfn__mix(x + (uint64_t)i * TFN__GOLDEN);
+        low[i] = (uint32_t)bits;
+        high[i] = (uint32_t)(bits >> 32);
+    }
+}
+
+/* y = n numbers of moment `which` from `at` on, which begins a block. Whole blocks are written. */
+static void TFN__N(tfn__moment_read)(float *y, const tfn_packed_moments *m, int which,
+                                     ptrdiff_t at, ptrdiff_t n)
+{
+    const uint16_t *half = (const uint16_t *)m->data[which] + at;
+    const uint8_t *codes = (const uint8_t *)m->data[which] + at;
+    if (m->type == TFN_MOMENT_TYPE_BF16) {
+        for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(half[i]);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i += TFN__MOMENT_BLOCK) {
+        const uint32_t exponent = m->exponents[which][(at + i) / TFN__MOMENT_BLOCK];
+        if (exponent == 255) TFN__N(tfn__fp8_same)(y + i, codes + i, (float)NAN, which);
+        else if (exponent < 32) TFN__N(tfn__fp8_same)(y + i, codes + i, 0, which);
+        else if (which) TFN__N(tfn__fp8_read)(y + i, codes + i, exponent, 1);
+        else TFN__N(tfn__fp8_read)(y + i, codes + i, exponent, 0);
+    }
+}
+
+/* Stores a block of moment `which` from x, which it overwrites. */
+static void TFN__N(tfn__moment_write)(float *x, const tfn_packed_moments *m, int which,
+                                      ptrdiff_t at, ptrdiff_t n, const uint32_t *random)
+{
+    uint8_t *codes = (uint8_t *)m->data[which] + at;
+    uint8_t *exponent;
+    if (m->type == TFN_MOMENT_TYPE_BF16) {
+        TFN__N(tfn__bf16_write)((uint16_t *)m->data[which] + at, x, random, n);
+        return;
+    }
+    exponent = m->exponents[which] + at / TFN__MOMENT_BLOCK;
+    for (ptrdiff_t i = n; i < TFN__MOMENT_BLOCK; i++) x[i] = 0;
+    if (which) TFN__N(tfn__fp8_write)(codes, exponent, x, random, 1);
+    else TFN__N(tfn__fp8_write)(codes, exponent, x, random, 0);
+}
+
+/* tfn__update with packed moments. work holds a piece of both moments. */
+static void TFN__N(tfn__update_packed)(float *p, const float *g, const tfn_packed_moments *m,
+                                       ptrdiff_t n, const tfn_update_args *u, float *work)
+{
+    for (ptrdiff_t at = 0; at < n; at += TFN__MOMENT_PIECE) {
+        const ptrdiff_t count = tfn__min(n - at, TFN__MOMENT_PIECE);
+        float *wide[2] = { NULL, NULL };
+        for (int k = 0; k < 2; k++) {
+            if (!m->data[k]) continue;
+            wide[k] = work + k * TFN__MOMENT_PIECE;
+            TFN__N(tfn__moment_read)(wide[k], m, k, at, count);
+        }
+        TFN__N(tfn__update)(p + at, g + at, wide[0], wide[1], count, u);
+        for (ptrdiff_t i = 0; i < count; i += TFN__MOMENT_BLOCK) {
+            const ptrdiff_t size = tfn__min(count - i, TFN__MOMENT_BLOCK);
+            const uint64_t index = m->first + (uint64_t)(at + i);
+            uint32_t random[2][TFN__MOMENT_BLOCK];
+            TFN__N(tfn__moment_draws)(random[0], random[1],
+                                      m->key.bits + (index + 1) * TFN__GOLDEN);
+            for (int k = 0; k < 2; k++)
+                if (wide[k])
+                    TFN__N(tfn__moment_write)(wide[k] + i, m, k, at + i, size, random[k]);
+        }
+    }
+}
+#endif
+#endif
+/* >> draws */
+#if defined TFN__BODY
+/* Random numbers for first values. Loops have a constant length, no branches and no calls, so that
+ * compilers make vectors of them: section simd has no macros for doubles. Narrow sets draw one
+ * number at a time, because two doubles in a vector gain nothing. */
+
+#if TFN__W >= 8
+/* Draws in a block. */
+#define TFN__DRAWS 64
+
+/* Returns the integer u < 2^52 as a double: 2^52 + u has the bits of u in its fraction. */
+static TFN__INLINE double TFN__N(tfn__whole)(uint64_t u)
+{
+    return tfn__double_of(u | UINT64_C(0x433) << 52) - 4503599627370496.0;
+}
+
+static TFN__INLINE uint64_t TFN__N(tfn__double_bits)(double x)
+{
+    uint64_t u;
+    TFNORM_MEMCPY(&u, &x, sizeof u);
+    return u;
+}
+
+/* tfn__series, for loops over vectors. */
+static TFN__INLINE double TFN__N(tfn__each_series)(const double *c, const int n, double x)
+{
+    double y = c[n - 1];
+    TFN__UNROLL
+    for (int i = n - 2; i >= 0; i--) y = y*x + c[i];
+    return y;
+}
+
+/* The draws of a key from an index on: x = key + (index + 1) golden. */
+static TFN__NOINLINE void TFN__N(tfn__draw_bits)(uint64_t *bits, uint64_t x)
+{
+    for (int i = 0; i < TFN__DRAWS; i++) bits[i] = tfn__mix(x + (uint64_t)i * TFN__GOLDEN);
+}
+
+/* y = -2 ln u, u = (the upper half of a draw + 1/2)/2^32, as tfn__log computes ln. m > sqrt(2) if
+ * the fraction of m exceeds sqrt(2)'s; then the sum of `high` carries into the exponent. */
+static TFN__NOINLINE void TFN__N(tfn__draw_logs)(float *y, const uint64_t *bits)
+{
+    static const double c[] = TFN__LOG_SERIES;
+    const uint64_t fraction = (UINT64_C(1) << 52) - 1;
+    for (int i = 0; i < TFN__DRAWS; i++) {
+        const uint64_t x = TFN__N(tfn__double_bits)((TFN__N(tfn__whole)(bits[i] >> 32) + 0.5)
+                                                    / 4294967296.0);
+        const uint64_t high = ((x & fraction) + (fraction - UINT64_C(0x6a09e667f3bcd))) >> 52;
+        const double n = TFN__N(tfn__whole)((x >> 52) + high) - 1023;
+        const double m = tfn__double_of((x & fraction) | (1023 - high) << 52);
+        const double s = (m - 1) / (m + 1);
+        const double rest = 2*s * TFN__N(tfn__each_series)(c, 10, s*s) + n * TFN__LN2_LOW;
+        y[i] = (float)(-2 * (n * TFN__LN2_HIGH + rest));
+    }
+}
+
+/* y = cos(2 pi v), v = the lower half of a draw / 2^32, as tfn__cos computes it. Both series are
+ * computed, and the bits of one are selected. */
+static TFN__NOINLINE void TFN__N(tfn__draw_cosines)(float *y, const uint64_t *bits)
+{
+    static const double odd[] = TFN__SINE_SERIES;
+    static const double even[] = TFN__COSINE_SERIES;
+    for (int i = 0; i < TFN__DRAWS; i++) {
+        const double x = TFN__N(tfn__whole)(bits[i] & 0xffffffffu) * TFN__TURN;
+        const int32_t nearest = (int32_t)(x * TFN__QUARTERS + 0.5);
+        const double n = (double)nearest;
+        const double a = x - n * TFN__QUARTER_HIGH;
+        const double b = n * TFN__QUARTER_MIDDLE;
+        const double near = a - b;
+        const double r = near + (((a - near) - b) - n * TFN__QUARTER_LOW);
+        const double s = r * TFN__N(tfn__each_series)(odd, 9, r*r);
+        const double t = TFN__N(tfn__each_series)(even, 9, r*r);
+        const uint64_t turns = (TFN__N(tfn__double_bits)(n + 4503599627370496.0) + 1) & 3;
+        const uint64_t use = (uint64_t)0 - (turns & 1);
+        const uint64_t value = (TFN__N(tfn__double_bits)(t) & use)
+                             | (TFN__N(tfn__double_bits)(s) & ~use);
+        y[i] = (float)tfn__double_of(value ^ turns >> 1 << 63);
+    }
+}
+
+static void TFN__N(tfn__draw_normals)(float *y, uint64_t x, float size)
+{
+    uint64_t bits[TFN__DRAWS];
+    float logs[TFN__DRAWS];
+    float cosines[TFN__DRAWS];
+    TFN__N(tfn__draw_bits)(bits, x);
+    TFN__N(tfn__draw_logs)(logs, bits);
+    TFN__N(tfn__draw_cosines)(cosines, bits);
+    TFN__EACH(i, k, TFN__DRAWS) {
+        const TFN__V radius = TFN__ROOT(TFN__LOAD(logs + i));
+        TFN__STORE(y + i, TFN__MUL(TFN__MUL(radius, TFN__LOAD(cosines + i)), TFN__SET(size)));
+    }
+}
+
+static void TFN__N(tfn__draw_uniforms)(float *y, uint64_t x, float size)
+{
+    uint64_t bits[TFN__DRAWS];
+    TFN__N(tfn__draw_bits)(bits, x);
+    for (int i = 0; i < TFN__DRAWS; i++) {
+        const float u = (float)(int32_t)(bits[i] >> 40) * (float)(1.0 / 16777216);
+        y[i] = (2*u - 1) * size;
+    }
+}
+#endif
+
+/* y = size * the draws from `first` on: normal numbers, or uniform ones in [-1, 1). */
+static void TFN__N(tfn__random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first,
+                                       float size, bool normal)
+{
+#if TFN__W >= 8
+    for (; n >= TFN__DRAWS; y += TFN__DRAWS, first += TFN__DRAWS, n -= TFN__DRAWS) {
+        const uint64_t x = key.bits + (first + 1) * TFN__GOLDEN;
+        if (normal) TFN__N(tfn__draw_normals)(y, x, size);
+        else TFN__N(tfn__draw_uniforms)(y, x, size);
+    }
+#endif
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint64_t index = first + (uint64_t)i;
+        if (normal) y[i] = tfn_random_normal(key, index) * size;
+        else y[i] = (2 * tfn_random_uniform(key, index) - 1) * size;
+    }
+}
+#endif
 /* >> table */
 #if defined TFN__BODY
 /* The public table of this instance, in the order of the struct. Kernels that the build omits are
@@ -9753,7 +10069,15 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     /* elementary functions */
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__exp)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
-    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf))
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf)),
+    /* first values */
+    TFN__TRAIN_KEPT(TFN__MODELS, tfn__random_values),
+    /* updates with packed moments */
+#if TFN__PACKS
+    TFN__TRAIN(tfn__update_packed)
+#else
+    NULL
+#endif
 };
 /* The next instance defines these anew. */
 #undef TFN__TRAIN
@@ -11953,34 +12277,14 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> optim */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Schedules, the constants of an update, the moments that each optimizer keeps, and moments of
- * fewer bits. Builds on math and packing. */
+/* Schedules, the constants of an update, and the moments that each optimizer keeps. Builds on
+ * losses and math. */
 
 /* The columns of TFN__OPTIMIZER_LIST that tell which tensors an optimizer sees as matrices. */
 enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
-enum { TFN__MOMENT_BLOCK = 32 };        /* FP8 numbers that share an exponent */
 typedef struct tfn__state_rule {
     uint8_t moments[2], matrices;
 } tfn__state_rule;
-
-/* Moments of fewer bits. Conversions use only integer shifts and sums, roots, and exact squares, so
- * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
- * largest number. A code has a sign (only in the first moment), 4 bits e, and a fraction f of 3
- * bits (first moment) or 4 bits (second). It means
- *
- *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
- *
- * So the largest number has e = 14, or 15 if it is rounded up. A tensor's codes come first, padded
- * with 0 to whole blocks, then one byte per block, E + 127. */
-enum { TFN__MOMENT_PIECE = 256 };       /* numbers at once, a multiple of TFN__MOMENT_BLOCK */
-
-/* One moment of one tensor. */
-typedef struct tfn__moment {
-    tfn_moment_type type;
-    int   which;                        /* 0: the first moment; 1: the second, never below 0 */
-    void *data;
-    ptrdiff_t count;                    /* numbers in the tensor */
-} tfn__moment;
 
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
@@ -12082,119 +12386,6 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     u->step_size = (float)size;
     if (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
         u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
-}
-#endif
-
-#if TFN__PACKS
-/* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
-
-static uint8_t *tfn__moment_exponents(const tfn__moment *m)
-{
-    const ptrdiff_t blocks = (m->count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
-    return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
-}
-
-/* Returns the number of bits in the fraction of a code. */
-static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
-
-/* Returns the number that a code means in a block with this exponent, or 0 if it could be
- * denormal. */
-static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
-{
-    const uint32_t e = code >> fraction & 15;
-    const uint32_t f = code & ((1u << fraction) - 1);
-    if (exponent == 255) return (float)NAN;
-    if (exponent < 32) return 0;
-    if (e) return tfn__from_bits((exponent + e - 14) << 23 | f << (23 - fraction));
-    return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
-}
-
-/* Returns the code of x >= 0, rounded stochastically: it adds random bits to the bits of the
- * fraction that the code drops, so that they carry with a probability equal to their value. */
-static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
-{
-    const uint32_t u = tfn__to_bits(x);
-    const uint32_t drop = 23 - (uint32_t)fraction;
-    const int32_t e = (int32_t)(u >> 23) - (int32_t)exponent + 14;
-    uint32_t bits = (u & 0x7fffffu) | 1u << 23;
-    if (e < -22) bits = 0;
-    else if (e < 1) bits >>= 1 - e;
-    else bits += (uint32_t)(e - 1) << 23;
-    return (bits + (random & ((1u << drop) - 1))) >> drop;
-}
-
-/* Returns x as BF16. Finite numbers are rounded stochastically. */
-static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
-{
-    const uint32_t u = tfn__to_bits(x);
-    if ((u & 0x7f800000u) == 0x7f800000u) return tfn__to_bf16(x);
-    return (uint16_t)((u + (random & 0xffff)) >> 16);
-}
-
-/* y = numbers at ... at + n - 1 of a moment. `at` must be a multiple of TFN__MOMENT_BLOCK. */
-static void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
-{
-    const int fraction = tfn__moment_fraction(m);
-    const uint16_t *half = (const uint16_t *)m->data + at;
-    const uint8_t *codes = (const uint8_t *)m->data + at;
-    if (m->type == TFN_MOMENT_TYPE_BF16) {
-        for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(half[i]);
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint32_t exponent = tfn__moment_exponents(m)[(at + i) / TFN__MOMENT_BLOCK];
-        const float x = tfn__from_fp8(codes[i], exponent, fraction);
-        if (m->which) y[i] = x * x;
-        else if (codes[i] & 0x80) y[i] = -x;
-        else y[i] = x;
-    }
-}
-
-/* Encodes a block of n numbers x, and its exponent. Number i uses draw first + i. The second moment
- * is stored as its root. */
-static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
-                              tfn_key key, uint64_t first)
-{
-    uint32_t most = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        uint32_t u;
-        if (which) x[i] = TFN__SQRT(x[i]);
-        u = tfn__to_bits(x[i]) & 0x7fffffffu;
-        if (u > most) most = u;
-    }
-    *exponent = (uint8_t)(most >> 23);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * which;
-        const uint32_t u = tfn__to_bits(x[i]);
-        const float size = tfn__from_bits(u & 0x7fffffffu);
-        uint32_t code = 0;
-        if (size > 0) code = tfn__to_fp8(size, *exponent, 3 + which, (uint32_t)random);
-        if (which && size > 0 && !code) code = 1;
-        if (!which) code |= u >> 24 & 0x80;
-        codes[i] = (uint8_t)code;
-    }
-}
-
-/* Stores numbers at ... at + n - 1 of a moment from x, which it may overwrite. Element i of the
- * tensor uses draw first + i of the key: the lower half for the first moment, the upper half for
- * the second. */
-static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
-                              tfn_key key, uint64_t first)
-{
-    uint16_t *half = (uint16_t *)m->data + at;
-    first += (uint64_t)at;
-    if (m->type == TFN_MOMENT_TYPE_BF16) {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * m->which;
-            half[i] = tfn__to_bf16_at_random(x[i], (uint32_t)random);
-        }
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i += TFN__MOMENT_BLOCK)
-        tfn__moment_block((uint8_t *)m->data + at + i,
-                          tfn__moment_exponents(m) + (at + i) / TFN__MOMENT_BLOCK, x + i,
-                          tfn__min(n - i, TFN__MOMENT_BLOCK), m->which, key,
-                          first + (uint64_t)i);
 }
 #endif
 
@@ -22353,13 +22544,12 @@ static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
-/* A normal number, drawn again if it is beyond two deviations, which happens once in 22 draws. */
-static float tfn__truncated(tfn_key key, uint64_t i)
+/* Draws again the normal numbers that are beyond two deviations, which happens once in 22 draws. */
+static void tfn__draw_again(float *y, ptrdiff_t n, tfn_key key, uint64_t first)
 {
-    for (uint64_t draw = 0;; draw++) {
-        float z = tfn_random_normal(tfn_key_fold(key, draw), i);
-        if (z >= -2 && z <= 2) return z;
-    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (uint64_t draw = 1; !(y[i] >= -2 && y[i] <= 2); draw++)
+            y[i] = tfn_random_normal(tfn_key_fold(key, draw), first + (uint64_t)i);
 }
 
 /* Returns the gain of a part. W_3, the factor next to a GLU's gate, has the gain of W_1. */
@@ -22396,19 +22586,24 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     return tfn__gain_of(&g, w->part);
 }
 
-/* Draws from the base distribution with standard deviation, or half-width, `size`. An orthonormal
- * matrix starts as a normal one. */
-static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
+/* Draws n numbers from the base distribution with standard deviation, or half-width, `size`. An
+ * orthonormal matrix starts as a normal one. */
+static void tfn__draw(const tfn_kernels *k, float *y, ptrdiff_t n, tfn_distribution base,
+                      tfn_key key, uint64_t first, float size)
 {
     switch (base) {
     case TFN_DISTRIBUTION_XAVIER_UNIFORM:
     case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
     case TFN_DISTRIBUTION_MIRRORED:
-        return (2 * tfn_random_uniform(key, i) - 1) * size;
+        k->random_values(y, n, key, first, size, false);
+        break;
     case TFN_DISTRIBUTION_TRUNCATED_NORMAL:
-        return tfn__truncated(key, i) * size;
+        k->random_values(y, n, tfn_key_fold(key, 0), first, 1, true);
+        tfn__draw_again(y, n, key, first);
+        for (ptrdiff_t i = 0; i < n; i++) y[i] *= size;
+        break;
     default:
-        return tfn_random_normal(key, i) * size;
+        k->random_values(y, n, key, first, size, true);
     }
 }
 
@@ -22573,6 +22768,7 @@ static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpos
 
 /* What all threads need to draw a weight. */
 typedef struct tfn__draws {
+    const tfn_kernels *kernels;
     float  *p;
     int64_t n;
     tfn_distribution base;
@@ -22585,8 +22781,8 @@ static void tfn__draw_share(void *job, tfn__worker *self)
     const tfn__draws *d = (const tfn__draws *)job;
     tfn__range s;
     TFN__EACH_PART(self, s, (ptrdiff_t)d->n, TFN__PART_FLOATS)
-        for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
-            d->p[i] = tfn__draw(d->base, d->key, (uint64_t)i, d->size);
+        tfn__draw(d->kernels, d->p + s.first, s.count, d->base, d->key, (uint64_t)s.first,
+                  d->size);
 }
 
 /* Draws the n numbers of a weight. Each depends only on its index, so threads share them. */
@@ -22594,6 +22790,7 @@ static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribut
                           tfn_key key, float size)
 {
     tfn__draws d;
+    d.kernels = m->kernels;
     d.p = p;
     d.n = n;
     d.base = base;
@@ -23928,24 +24125,32 @@ static void tfn__update_flat(void *job, tfn__worker *self)
 }
 
 #if TFN__PACKS
-/* Updates a part of one tensor with packed moments: each piece is unpacked into the scratch,
- * updated, and packed again. The random numbers of a weight do not depend on other weights. A part
- * begins and ends with a piece. */
-static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
-                               tfn_key key, const tfn_update_args *u, tfn__range s, float *work)
+/* Updates a part of one tensor with packed moments. The random numbers of a weight do not depend on
+ * other weights. A part begins with a piece. */
+static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_packed_moments packed,
+                               const tfn_update_args *u, tfn__range s, float *work)
 {
-    for (ptrdiff_t at = s.first; at < s.first + s.count; at += TFN__MOMENT_PIECE) {
-        const ptrdiff_t n = tfn__min(s.first + s.count - at, TFN__MOMENT_PIECE);
-        float *wide[2] = { work, work + TFN__MOMENT_PIECE };
-        for (int k = 0; k < 2; k++) {
-            if (moments[k].count) tfn__moment_read(wide[k], moments + k, at, n);
-            else wide[k] = NULL;
-        }
-        m->kernels->update(m->params + w->at + at, m->run.grads + tfn__trained_at(w) + at, wide[0],
-                           wide[1], n, u);
-        for (int k = 0; k < 2; k++)
-            if (wide[k]) tfn__moment_write(wide[k], moments + k, at, n, key, (uint64_t)w->at);
+    const ptrdiff_t bytes = s.first * (packed.type == TFN_MOMENT_TYPE_BF16 ? 2 : 1);
+    for (int k = 0; k < 2; k++) {
+        if (!packed.data[k]) continue;
+        packed.data[k] = (uint8_t *)packed.data[k] + bytes;
+        packed.exponents[k] += s.first / TFN__MOMENT_BLOCK;
     }
+    packed.first += (uint64_t)s.first;
+    m->kernels->update_packed(m->params + w->at + s.first,
+                              m->run.grads + tfn__trained_at(w) + s.first, &packed, s.count, u,
+                              work);
+}
+
+/* Sets moment `which` of a tensor of n numbers. FP8's exponents follow the codes. */
+static void tfn__set_packed(tfn_packed_moments *packed, int which, float *data, ptrdiff_t n)
+{
+    const ptrdiff_t blocks = (n + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+    packed->data[which] = NULL;
+    packed->exponents[which] = NULL;
+    if (n == 0) return;
+    packed->data[which] = data;
+    packed->exponents[which] = (uint8_t *)data + blocks * TFN__MOMENT_BLOCK;
 }
 
 /* Updates packed moments, tensor by tensor. */
@@ -23959,21 +24164,21 @@ static void tfn__update_small(void *job, tfn__worker *self)
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
-        tfn__moment moments[2];
+        tfn_packed_moments packed;
         tfn__range s;
         if (w->line < 0) continue;
+        packed.type = m->desc.moment_type;
+        packed.key = key;
+        packed.first = (uint64_t)w->at;
         for (int k = 0; k < 2; k++) {
-            moments[k].type = m->desc.moment_type;
-            moments[k].which = k;
-            moments[k].count = (ptrdiff_t)tfn__moment_of(&m->desc, w, k);
-            moments[k].data = NULL;
-            if (moments[k].count) moments[k].data = m->moments + place[k];
+            tfn__set_packed(&packed, k, m->moments + place[k],
+                            (ptrdiff_t)tfn__moment_of(&m->desc, w, k));
             place[k] += tfn__moment_room(&m->desc, w, k);
         }
         u = tfn__update_args_of(m, j->lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
         TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)
-            tfn__update_pieces(m, w, moments, key, &u, s, self->work);
+            tfn__update_pieces(m, w, packed, &u, s, self->work);
     }
 }
 #endif
@@ -48371,10 +48576,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__CLASS_HEADS
 #undef TFN__CLOSE
 #undef TFN__CONTROLS
+#undef TFN__COSINE_SERIES
 #undef TFN__COUNT
 #undef TFN__CREATE
 #undef TFN__DECODES
 #undef TFN__DETAILS
+#undef TFN__DRAWS
 #undef TFN__DROPS
 #undef TFN__DROP_OP
 #undef TFN__DURABLE
@@ -48420,6 +48627,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__LLVM_FMA
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
+#undef TFN__LOG_SERIES
 #undef TFN__MALLOC
 #undef TFN__MARKS_ALL
 #undef TFN__MAX_SIDE
@@ -48456,6 +48664,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PUNCTUATIONS
 #undef TFN__QINFINITE
 #undef TFN__QLEAST
+#undef TFN__QUARTERS
+#undef TFN__QUARTER_HIGH
+#undef TFN__QUARTER_LOW
+#undef TFN__QUARTER_MIDDLE
 #undef TFN__QVNNI
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
@@ -48476,6 +48688,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SEEK
 #undef TFN__SENTENCES
 #undef TFN__SEPARATORS
+#undef TFN__SINE_SERIES
 #undef TFN__SMALL
 #undef TFN__SMALL_END
 #undef TFN__SMLAD
@@ -48502,6 +48715,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TOKENIZERS
 #undef TFN__TRAINING_RANGES
 #undef TFN__TRAINS
+#undef TFN__TURN
 #undef TFN__USER_KERNELS
 #undef TFN__USER_SCORE
 #undef TFN__VOCAB
@@ -48725,7 +48939,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     shows what was learned, and has a manual page and completions (tfn help --man).
  *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR,
  *     _MINOR and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
- *     Faster: prompts of many tokens, whose queries attend to a cache together.
+ *     Faster: prompts of many tokens, whose queries attend to a cache together; first values, and
+ *     updates with Muon or with packed moments, with the same bits (tfn_kernels.random_values,
+ *     update_packed).
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
  * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:

@@ -367,12 +367,40 @@ static void guard_update(int n)
     guard.k->update_tensor(p, g, guard_coin() ? m : NULL, v, rows, cols, &u, work);
 }
 
+/* Moments of fewer bits start at 0. A gradient is not NaN, whose sign may depend on the machine. */
+static void guard_packed(int n)
+{
+    const ptrdiff_t blocks = (n + 31) / 32;
+    float *p = guard_floats(n), *g = guard_floats(n);
+    tfn_packed_moments m;
+    tfn_update_args u;
+    for (int i = 0; i < n; i++)
+        if (isnan(g[i])) g[i] = 1;
+    memset(&m, 0, sizeof m);
+    memset(&u, 0, sizeof u);
+    m.type = guard_coin() ? TFN_MOMENT_TYPE_BF16 : TFN_MOMENT_TYPE_FP8;
+    u.optimizer = guard_coin() ? TFN_OPTIMIZER_ADAM : TFN_OPTIMIZER_LION;
+    u.lr = 0.01f;
+    u.beta1 = 0.9f, u.beta2 = 0.99f, u.eps = 1e-8f;
+    u.grad_scale = 0.1f;
+    tfn_update_at(&u, 1);
+    for (int k = 0; k < (u.optimizer == TFN_OPTIMIZER_ADAM ? 2 : 1); k++) {
+        const ptrdiff_t bytes = m.type == TFN_MOMENT_TYPE_BF16 ? 2*n : 32*blocks;
+        m.data[k] = guard_take(bytes, 1);
+        m.exponents[k] = (uint8_t *)guard_take(blocks, 1);
+        memset(m.data[k], 0, (size_t)bytes);
+        memset(m.exponents[k], 0, (size_t)blocks);
+    }
+    guard.k->update_packed(p, g, &m, n, &u, guard_scratch(512));
+}
+
 static void guard_functions(int n)
 {
     const float *x = guard_floats(n);
     guard.k->exp(guard_floats(n), x, n);
     guard.k->tanh(guard_floats(n), x, n);
     guard.k->erf(guard_floats(n), x, n);
+    guard.k->random_values(guard_floats(n), n, tfn_key_make(3), 5, 2, guard_coin());
 }
 
 /* The norms that use a table: of single values, SeeDNorm, of columns. */
@@ -466,7 +494,9 @@ static const guard_case guard_cases[] = {
     { "loss", guard_loss, { GUARD_OF(cross_entropy_forward), GUARD_OF(cross_entropy_backward) } },
     { "update", guard_update, { GUARD_OF(update), GUARD_OF(update_tensor),
                                 GUARD_OF(update_work) } },
-    { "functions", guard_functions, { GUARD_OF(exp), GUARD_OF(tanh), GUARD_OF(erf) } },
+    { "functions", guard_functions, { GUARD_OF(exp), GUARD_OF(tanh), GUARD_OF(erf),
+                                      GUARD_OF(random_values) } },
+    { "packed moments", guard_packed, { GUARD_OF(update_packed) } },
     { "points", guard_points, { 0 } },
     { "SeeDNorm", guard_seeds, { 0 } },
     { "columns", guard_columns, { 0 } }
@@ -480,8 +510,8 @@ static uint64_t guard_hash(void)
     for (int i = 0; i < guard.used; i++) {
         const guard_slot *s = &guard.slots[i];
         for (size_t j = 0; j < s->size; j += 4) {
-            uint32_t u;
-            memcpy(&u, s->data + j, sizeof u);
+            uint32_t u = 0;
+            memcpy(&u, s->data + j, s->size - j < sizeof u ? s->size - j : sizeof u);
             if ((u & 0x7fffffffu) > 0x7f800000u) u = 0x7fc00000u;
             hash = (hash ^ u) * UINT64_C(1099511628211);
         }

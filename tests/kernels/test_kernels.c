@@ -1321,6 +1321,184 @@ TEST(kernels_half)
     }
 }
 
+/* First values have the bits of single draws: lengths around a block of 64 draws, indices beyond
+ * 2^32, and enough numbers for each quarter turn and rare lengths. */
+TEST(kernels_random_values)
+{
+    static const ptrdiff_t lengths[] = { 0, 1, 63, 64, 65, 130, 10000 };
+    static const uint64_t firsts[] = { 0, 7, UINT64_C(0xfffffffff), UINT64_MAX - 70 };
+    static float y[10001];
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        for (size_t c = 0; k && c < sizeof lengths / sizeof *lengths; c++)
+            for (size_t f = 0; f < sizeof firsts / sizeof *firsts; f++)
+                for (int normal = 0; normal < 2; normal++) {
+                    const tfn_key key = tfn_key_make(c + 10 * f);
+                    const ptrdiff_t n = lengths[c];
+                    CASE("%s, %d from %d", k->name, (int)n, (int)f);
+                    y[n] = KERNELS_GUARD;
+                    k->random_values(y, n, key, firsts[f], (float)0.3, normal != 0);
+                    CHECK(y[n] == KERNELS_GUARD);
+                    for (ptrdiff_t i = 0; i < n; i++) {
+                        const uint64_t index = firsts[f] + (uint64_t)i;
+                        float one = 2 * tfn_random_uniform(key, index) - 1;
+                        if (normal) one = tfn_random_normal(key, index);
+                        one *= (float)0.3;
+                        CHECK_BITS(&one, y + i, sizeof one);
+                    }
+                }
+    }
+}
+
+/* -- packed moments, by the formulas of tfn_moment_type, one number at a time ------------------ */
+
+enum { PACKED_N = 600 };
+typedef struct packed_case {
+    tfn_packed_moments m;
+    uint16_t data[2][PACKED_N + 32];
+    uint8_t exponents[2][PACKED_N / 32 + 1];
+    float p[PACKED_N];
+} packed_case;
+
+static float packed_read(const packed_case *c, int which, ptrdiff_t i)
+{
+    const int bits = 3 + which;
+    const int exponent = c->exponents[which][i / 32];
+    const uint8_t *codes = (const uint8_t *)c->data[which];
+    const int code = which ? codes[i] : codes[i] & 127;
+    const int e = code >> bits;
+    float x = (float)ldexp(code % (1 << bits), exponent - 127 - 13 - bits);
+    if (c->m.type == TFN_MOMENT_TYPE_BF16) {
+        const uint32_t u = (uint32_t)c->data[which][i] << 16;
+        memcpy(&x, &u, sizeof x);
+        return x;
+    }
+    if (e) x = (float)ldexp(code % (1 << bits) + (1 << bits), exponent - 127 + e - 14 - bits);
+    if (exponent < 32) x = 0;
+    if (exponent == 255) x = NAN;
+    if (which) return x * x;
+    return codes[i] & 128 ? -x : x;
+}
+
+static uint32_t packed_bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+/* The code of x in a block with this exponent: random bits are added to those that it drops. */
+static uint8_t packed_fp8(float x, int exponent, int which, uint32_t random)
+{
+    const uint32_t u = packed_bits(x);
+    const int drop = 20 - which;
+    const int e = (int)(u >> 23 & 255) - exponent + 14;
+    uint32_t bits = (u & 0x7fffff) | 1u << 23;
+    uint32_t code = 0;
+    if (e < -22) bits = 0;
+    else if (e < 1) bits >>= 1 - e;
+    else bits += (uint32_t)(e - 1) << 23;
+    if (fabsf(x) > 0) code = (bits + (random & ((1u << drop) - 1))) >> drop;
+    if (which && x > 0 && !code) code = 1;
+    if (!which) code |= u >> 24 & 0x80;
+    return (uint8_t)code;
+}
+
+static void packed_write(packed_case *c, int which, float *x, ptrdiff_t n)
+{
+    for (ptrdiff_t first = 0; first < n; first += 32) {
+        uint32_t most = 0;
+        for (ptrdiff_t i = first; i < n && i < first + 32; i++) {
+            if (which && c->m.type == TFN_MOMENT_TYPE_FP8) x[i] = sqrtf(x[i]);
+            if ((packed_bits(x[i]) & 0x7fffffff) > most) most = packed_bits(x[i]) & 0x7fffffff;
+        }
+        c->exponents[which][first / 32] = (uint8_t)(most >> 23);
+        for (ptrdiff_t i = first; i < n && i < first + 32; i++) {
+            const uint64_t draw = tfn_random_bits(c->m.key, c->m.first + (uint64_t)i);
+            const uint32_t random = (uint32_t)(draw >> 32 * which);
+            uint8_t *codes = (uint8_t *)c->data[which];
+            uint32_t u = packed_bits(x[i]);
+            if (isnan(x[i])) u |= 0x400000;
+            else if (!isinf(x[i])) u += random & 0xffff;
+            if (c->m.type == TFN_MOMENT_TYPE_BF16) c->data[which][i] = (uint16_t)(u >> 16);
+            else codes[i] = packed_fp8(x[i], (int)(most >> 23), which, random);
+        }
+    }
+}
+
+/* Gradients of all sizes, with zeros, infinities and NaN in some blocks. */
+static void packed_gradients(float *g, int step)
+{
+    for (int i = 0; i < PACKED_N; i++) {
+        const uint64_t draw = tfn_random_bits(tfn_key_make(8), (uint64_t)(i + PACKED_N * step));
+        const int range = i / 32 % 3 ? 12 : 120;
+        g[i] = ldexpf(kernels_draw(), (int)(draw % (uint64_t)range) - range * 3 / 4);
+        if (draw >> 20 & 7) continue;
+        g[i] = 0;
+        if (step == 2 && i / 32 == 5) g[i] = INFINITY;
+        if (step == 2 && i / 32 == 6) g[i] = NAN;
+    }
+}
+
+static void packed_start(packed_case *c, tfn_moment_type type, bool second)
+{
+    memset(c, 0, sizeof *c);
+    c->m.type = type;
+    for (int k = 0; k < 1 + second; k++) {
+        c->m.data[k] = c->data[k];
+        c->m.exponents[k] = c->exponents[k];
+    }
+    for (int i = 0; i < PACKED_N; i++) c->p[i] = (float)(i % 7);
+}
+
+/* Three updates of n numbers by the kernel, and by `update` on numbers unpacked and packed here. */
+static void packed_compare(const tfn_kernels *k, tfn_moment_type type, tfn_optimizer optimizer,
+                           ptrdiff_t n)
+{
+    static packed_case a, b;
+    const bool second = optimizer == TFN_OPTIMIZER_ADAMW;
+    packed_start(&a, type, second);
+    packed_start(&b, type, second);
+    for (int step = 0; step < 4; step++) {
+        float g[PACKED_N], x[2][PACKED_N], work[512];
+        tfn_update_args u;
+        memset(&u, 0, sizeof u);
+        u.optimizer = optimizer;
+        u.lr = (float)0.01;
+        u.beta1 = (float)0.9;
+        u.beta2 = (float)0.99;
+        u.eps = (float)1e-8;
+        u.grad_scale = 1;
+        tfn_update_at(&u, step + 1);
+        packed_gradients(g, step);
+        a.m.key = b.m.key = tfn_key_make((uint64_t)step);
+        a.m.first = b.m.first = (uint64_t)(1000 * n);
+        k->update_packed(a.p, g, &a.m, n, &u, work);
+        for (int which = 0; which < 1 + second; which++)
+            for (ptrdiff_t i = 0; i < n; i++) x[which][i] = packed_read(&b, which, i);
+        k->update(b.p, g, x[0], second ? x[1] : NULL, n, &u);
+        for (int which = 0; which < 1 + second; which++) packed_write(&b, which, x[which], n);
+        CHECK_BITS(a.p, b.p, sizeof a.p);
+        CHECK_BITS(a.data, b.data, sizeof a.data);
+        if (type == TFN_MOMENT_TYPE_FP8) CHECK_BITS(a.exponents, b.exponents, sizeof a.exponents);
+    }
+}
+
+TEST(kernels_update_packed)
+{
+    static const ptrdiff_t lengths[] = { 0, 1, 31, 32, 33, 256, 299, PACKED_N };
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        for (size_t c = 0; k && c < sizeof lengths / sizeof *lengths; c++) {
+            CASE("%s, %d", k->name, (int)lengths[c]);
+            packed_compare(k, TFN_MOMENT_TYPE_FP8, TFN_OPTIMIZER_ADAMW, lengths[c]);
+            packed_compare(k, TFN_MOMENT_TYPE_FP8, TFN_OPTIMIZER_LION, lengths[c]);
+            packed_compare(k, TFN_MOMENT_TYPE_BF16, TFN_OPTIMIZER_ADAMW, lengths[c]);
+            packed_compare(k, TFN_MOMENT_TYPE_BF16, TFN_OPTIMIZER_LION, lengths[c]);
+        }
+    }
+}
+
 int main(void)
 {
     RUN(kernels_norms);
@@ -1353,5 +1531,7 @@ int main(void)
     RUN(kernels_radam_skips);
     RUN(kernels_schedules_roots);
     RUN(kernels_half);
+    RUN(kernels_random_values);
+    RUN(kernels_update_packed);
     return DONE();
 }

@@ -22,7 +22,8 @@
  *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
  *                       with and without the processor's flushing, in nine alternating pairs, and
  *                       the median ratio. --counts: no times; denormals.h says what is counted
- * train, optim, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by value:
+ * train, optim, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by
+ * value:
  *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
  * data takes one of these, too, and a FILE of text instead of a generated one.
  * Limits, ours and the peers are measured alternately, --rounds times (7). Times are medians; a

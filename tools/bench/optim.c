@@ -4,6 +4,7 @@
 #include "contest.h"
 #include "option.h"
 #include "train.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,22 +48,28 @@ static void print(const train_job *j, const char *name, double seconds, double r
     fflush(stdout);
 }
 
-/* Steps of all methods, in turn. */
+/* Steps of AdamW and of the wanted methods, in turn. */
 static void steps(const shape *s)
 {
     train_job jobs[METHODS];
     double time[METHODS][ROUNDS], ratio[METHODS][ROUNDS];
+    bool use[METHODS] = { false };
+    for (int i = 1; i < METHODS; i++) use[i] = wanted(methods[i].name);
+    for (int i = 1; i < METHODS; i++) use[0] = use[0] || use[i];
     for (int i = 0; i < METHODS; i++) {
+        if (!use[i]) continue;
         start(&jobs[i], s, i);
         our_steps(&jobs[i]);
     }
     for (int r = 0; r < option.rounds; r++)
         for (int i = 0; i < METHODS; i++) {
+            if (!use[i]) continue;
             time[i][r] = our_steps(&jobs[i]);
             ratio[i][r] = time[i][r] / time[0][r];
         }
     for (int i = 0; i < METHODS; i++) {
         double of_adamw = 0;
+        if (!use[i]) continue;
         if (i > 0) of_adamw = median(ratio[i], option.rounds);
         print(&jobs[i], methods[i].name, median(time[i], option.rounds), of_adamw);
         train_end(&jobs[i]);
@@ -90,8 +97,7 @@ static void first_values(const shape *s)
 void bench_optim(const shape *list, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (!wanted(list[i].name)) continue;
         steps(&list[i]);
-        first_values(&list[i]);
+        if (wanted("first values")) first_values(&list[i]);
     }
 }

@@ -293,6 +293,15 @@ typedef enum tfn_moment_type {
     TFN__MOMENT_TYPE_LIST(TFN__CHOICE_ENUM) TFN_MOMENT_TYPE_COUNT
 } tfn_moment_type;
 
+/* Packed moments of the values that update_packed gets. */
+typedef struct tfn_packed_moments {
+    tfn_moment_type type;       /* BF16 or FP8 */
+    void    *data[2];           /* m and v, or NULL if there is none. FP8: whole blocks */
+    uint8_t *exponents[2];      /* FP8: one for each block of 32 numbers */
+    tfn_key  key;               /* value i is rounded with draw first + i */
+    uint64_t first;
+} tfn_packed_moments;
+
 /* The constants of one pass of an optimizer over n values. */
 typedef struct tfn_update_args {
     tfn_optimizer optimizer;
@@ -431,6 +440,13 @@ typedef struct tfn_kernels {
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
     void (*erf)(float *y, const float *x, ptrdiff_t n);
+    /* y = size * the draws of a key from index `first` on: tfn_random_normal, or if not `normal`
+     * 2 * tfn_random_uniform - 1. */
+    void (*random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first, float size,
+                          bool normal);
+    /* `update` with packed moments. work: 512 floats. NULL if the build omits them. */
+    void (*update_packed)(float *p, const float *g, const tfn_packed_moments *m, ptrdiff_t n,
+                          const tfn_update_args *u, float *work);
 } tfn_kernels;
 
 /* Returns the table of an instruction set, or NULL if the compiler or the processor lacks it. */

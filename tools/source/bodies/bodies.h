@@ -9,4 +9,6 @@
 #include "embed.c"
 #include "loss.c"
 #include "optimizers.c"
+#include "moments.c"
+#include "draws.c"
 #include "table.c"

@@ -43,7 +43,15 @@ SHARED const tfn_kernels TFN__N(tfn__kernels) = {
     /* elementary functions */
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__exp)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
-    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf))
+    TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf)),
+    /* first values */
+    TFN__TRAIN_KEPT(TFN__MODELS, tfn__random_values),
+    /* updates with packed moments */
+#if TFN__PACKS
+    TFN__TRAIN(tfn__update_packed)
+#else
+    NULL
+#endif
 };
 /* The next instance defines these anew. */
 #undef TFN__TRAIN

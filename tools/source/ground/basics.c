@@ -356,19 +356,6 @@ SHARED void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
 
 /* -- rng ------------------------------------------------------------------------------------- */
 
-/* A counter-based generator without state: each number is a function of a key and an index. So any
- * thread can draw any number, masks need not be stored, and a resumed run draws the same numbers as
- * an uninterrupted one. The generator is splitmix64 (Steele, Lea & Flood 2014): each step adds
- * 2^64 / golden ratio to a counter, and a mixer scrambles the sum (Stafford's variant 13). */
-#define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-SHARED uint64_t tfn__mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 TFNORM_API tfn_key tfn_key_make(uint64_t seed)
 {
     const tfn_key key = { tfn__mix(seed + TFN__GOLDEN) };

@@ -74,5 +74,16 @@ typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
 SHARED void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x);
 SHARED void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x);
 SHARED void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x);
-SHARED uint64_t tfn__mix(uint64_t x);
+/* A counter-based generator without state: each number is a function of a key and an index. So any
+ * thread can draw any number, masks need not be stored, and a resumed run draws the same numbers as
+ * an uninterrupted one. The generator is splitmix64 (Steele, Lea & Flood 2014): each step adds
+ * 2^64 / golden ratio to a counter, and a mixer scrambles the sum (Stafford's variant 13). */
+#define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+static TFN__INLINE uint64_t tfn__mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
 #endif /* TFN__BASICS_H */

@@ -10,6 +10,6 @@ TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 {
     uint64_t bits = tfn_random_bits(key, index);
     double radius = ((double)(bits >> 32) + 0.5) / 4294967296.0;        /* in (0, 1) */
-    double angle = (double)(bits & 0xffffffff) * (6.28318530717958647693 / 4294967296.0);
+    double angle = (double)(bits & 0xffffffff) * TFN__TURN;
     return TFN__SQRT((float)(-2 * tfn__log(radius))) * (float)tfn__cos(angle);
 }

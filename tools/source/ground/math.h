@@ -103,7 +103,7 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
 
 /* Returns the double with the bits u. */
-static inline double tfn__double_of(uint64_t u)
+static TFN__INLINE double tfn__double_of(uint64_t u)
 {
     double x;
     TFNORM_MEMCPY(&x, &u, sizeof x);
@@ -151,13 +151,21 @@ static inline double tfn__exp(double x)
     return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
 }
 
+/* Taylor's series of artanh(s)/s, sin(x)/x and cos(x), in powers of the square. */
+#define TFN__LOG_SERIES                                                                            \
+    { 1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19 }
+#define TFN__SINE_SERIES                                                                           \
+    { 1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880, -1.0/39916800, 1.0/6227020800,                    \
+      -1.0/1307674368000, 1.0/355687428096000 }
+#define TFN__COSINE_SERIES                                                                         \
+    { 1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,                         \
+      -1.0/87178291200, 1.0/20922789888000 }
+
 /* log(2^n m) = n ln 2 + 2 artanh(s), s = (m-1)/(m+1), 1/sqrt(2) <= m < sqrt(2). n and m are the
  * exponent and the fraction of x's bits. */
 static inline double tfn__log(double x)
 {
-    static const double c[] = {
-        1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19
-    };
+    static const double c[] = TFN__LOG_SERIES;
     static const double halves[] = { 1, 0.5 };
     int32_t n = 0;
     uint64_t u;
@@ -188,32 +196,33 @@ static inline double tfn__pow(double x, double y)
     return tfn__exp(y * tfn__log(x));
 }
 
-/* Returns sin(x + turns pi/2) for |x| up to a million. pi/2 is split into three parts of 33 bits,
- * so that n times a part is exact (Cody & Waite 1980). The rest, |r| <= pi/4, goes into Taylor's
+/* pi/2 in three parts. The first two have 33 bits, so that n times a part is exact (Cody & Waite
+ * 1980); quarter turns in a radian; and 2 pi/2^32. */
+#define TFN__QUARTER_HIGH   1.57079632673412561417e+00
+#define TFN__QUARTER_MIDDLE 6.07710050630396597660e-11
+#define TFN__QUARTER_LOW    2.02226624879595063154e-21
+#define TFN__QUARTERS       0.63661977236758134308
+#define TFN__TURN           (6.28318530717958647693 / 4294967296.0)
+
+/* Returns sin(x + turns pi/2) for |x| up to a million. The rest, |r| <= pi/4, goes into Taylor's
  * series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign: branches would
  * be wrong half the time for random angles, and a first value of a weight would take four times as
  * long. */
 static inline double tfn__sine(double x, int32_t turns)
 {
-    static const double odd[] = {
-        1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880, -1.0/39916800, 1.0/6227020800,
-        -1.0/1307674368000, 1.0/355687428096000
-    };
-    static const double even[] = {
-        1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,
-        -1.0/87178291200, 1.0/20922789888000
-    };
+    static const double odd[] = TFN__SINE_SERIES;
+    static const double even[] = TFN__COSINE_SERIES;
     const double *const series[] = { odd, even };
     static const double signs[] = { 1, -1 };
     double factors[] = { 0, 1 };
     int32_t n;
     double a, b, r;
     if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN for NaN and infinity; huge x give 0 */
-    n = tfn__round(x * 0.63661977236758134308);
-    a = x - n * 1.57079632673412561417e+00;
-    b = n * 6.07710050630396597660e-11;
+    n = tfn__round(x * TFN__QUARTERS);
+    a = x - n * TFN__QUARTER_HIGH;
+    b = n * TFN__QUARTER_MIDDLE;
     r = a - b;
-    r += ((a - r) - b) - n * 2.02226624879595063154e-21;
+    r += ((a - r) - b) - n * TFN__QUARTER_LOW;
     turns += n & 3;
     factors[0] = r;
     return signs[turns >> 1 & 1] * (factors[turns & 1] * tfn__series(series[turns & 1], 9, r*r));

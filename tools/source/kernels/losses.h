@@ -46,4 +46,7 @@ typedef struct tfn__muon {
     float    *x, *next, *a, *b, *work;
     ptrdiff_t rows, cols, n;
 } tfn__muon;
+
+/* Packed moments: FP8 numbers that share an exponent, and numbers that are unpacked at once. */
+enum { TFN__MOMENT_BLOCK = 32, TFN__MOMENT_PIECE = 256 };
 #endif /* TFN__LOSSES_H */

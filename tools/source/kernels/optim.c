@@ -1,7 +1,6 @@
 #include "optim.h"
 #include "../ground/math.h"
 #include "losses.h"
-#include "packing.h"
 
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
@@ -103,119 +102,6 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     u->step_size = (float)size;
     if (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
         u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
-}
-#endif
-
-#if TFN__PACKS
-/* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
-
-static uint8_t *tfn__moment_exponents(const tfn__moment *m)
-{
-    const ptrdiff_t blocks = (m->count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
-    return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
-}
-
-/* Returns the number of bits in the fraction of a code. */
-static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
-
-/* Returns the number that a code means in a block with this exponent, or 0 if it could be
- * denormal. */
-static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
-{
-    const uint32_t e = code >> fraction & 15;
-    const uint32_t f = code & ((1u << fraction) - 1);
-    if (exponent == 255) return (float)NAN;
-    if (exponent < 32) return 0;
-    if (e) return tfn__from_bits((exponent + e - 14) << 23 | f << (23 - fraction));
-    return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
-}
-
-/* Returns the code of x >= 0, rounded stochastically: it adds random bits to the bits of the
- * fraction that the code drops, so that they carry with a probability equal to their value. */
-static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
-{
-    const uint32_t u = tfn__to_bits(x);
-    const uint32_t drop = 23 - (uint32_t)fraction;
-    const int32_t e = (int32_t)(u >> 23) - (int32_t)exponent + 14;
-    uint32_t bits = (u & 0x7fffffu) | 1u << 23;
-    if (e < -22) bits = 0;
-    else if (e < 1) bits >>= 1 - e;
-    else bits += (uint32_t)(e - 1) << 23;
-    return (bits + (random & ((1u << drop) - 1))) >> drop;
-}
-
-/* Returns x as BF16. Finite numbers are rounded stochastically. */
-static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
-{
-    const uint32_t u = tfn__to_bits(x);
-    if ((u & 0x7f800000u) == 0x7f800000u) return tfn__to_bf16(x);
-    return (uint16_t)((u + (random & 0xffff)) >> 16);
-}
-
-/* y = numbers at ... at + n - 1 of a moment. `at` must be a multiple of TFN__MOMENT_BLOCK. */
-SHARED void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
-{
-    const int fraction = tfn__moment_fraction(m);
-    const uint16_t *half = (const uint16_t *)m->data + at;
-    const uint8_t *codes = (const uint8_t *)m->data + at;
-    if (m->type == TFN_MOMENT_TYPE_BF16) {
-        for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(half[i]);
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint32_t exponent = tfn__moment_exponents(m)[(at + i) / TFN__MOMENT_BLOCK];
-        const float x = tfn__from_fp8(codes[i], exponent, fraction);
-        if (m->which) y[i] = x * x;
-        else if (codes[i] & 0x80) y[i] = -x;
-        else y[i] = x;
-    }
-}
-
-/* Encodes a block of n numbers x, and its exponent. Number i uses draw first + i. The second moment
- * is stored as its root. */
-static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
-                              tfn_key key, uint64_t first)
-{
-    uint32_t most = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        uint32_t u;
-        if (which) x[i] = TFN__SQRT(x[i]);
-        u = tfn__to_bits(x[i]) & 0x7fffffffu;
-        if (u > most) most = u;
-    }
-    *exponent = (uint8_t)(most >> 23);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * which;
-        const uint32_t u = tfn__to_bits(x[i]);
-        const float size = tfn__from_bits(u & 0x7fffffffu);
-        uint32_t code = 0;
-        if (size > 0) code = tfn__to_fp8(size, *exponent, 3 + which, (uint32_t)random);
-        if (which && size > 0 && !code) code = 1;
-        if (!which) code |= u >> 24 & 0x80;
-        codes[i] = (uint8_t)code;
-    }
-}
-
-/* Stores numbers at ... at + n - 1 of a moment from x, which it may overwrite. Element i of the
- * tensor uses draw first + i of the key: the lower half for the first moment, the upper half for
- * the second. */
-SHARED void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
-                              tfn_key key, uint64_t first)
-{
-    uint16_t *half = (uint16_t *)m->data + at;
-    first += (uint64_t)at;
-    if (m->type == TFN_MOMENT_TYPE_BF16) {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * m->which;
-            half[i] = tfn__to_bf16_at_random(x[i], (uint32_t)random);
-        }
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i += TFN__MOMENT_BLOCK)
-        tfn__moment_block((uint8_t *)m->data + at + i,
-                          tfn__moment_exponents(m) + (at + i) / TFN__MOMENT_BLOCK, x + i,
-                          tfn__min(n - i, TFN__MOMENT_BLOCK), m->which, key,
-                          first + (uint64_t)i);
 }
 #endif
 

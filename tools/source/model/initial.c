@@ -47,13 +47,12 @@ SHARED void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
-/* A normal number, drawn again if it is beyond two deviations, which happens once in 22 draws. */
-static float tfn__truncated(tfn_key key, uint64_t i)
+/* Draws again the normal numbers that are beyond two deviations, which happens once in 22 draws. */
+static void tfn__draw_again(float *y, ptrdiff_t n, tfn_key key, uint64_t first)
 {
-    for (uint64_t draw = 0;; draw++) {
-        float z = tfn_random_normal(tfn_key_fold(key, draw), i);
-        if (z >= -2 && z <= 2) return z;
-    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (uint64_t draw = 1; !(y[i] >= -2 && y[i] <= 2); draw++)
+            y[i] = tfn_random_normal(tfn_key_fold(key, draw), first + (uint64_t)i);
 }
 
 /* Returns the gain of a part. W_3, the factor next to a GLU's gate, has the gain of W_1. */
@@ -90,19 +89,24 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     return tfn__gain_of(&g, w->part);
 }
 
-/* Draws from the base distribution with standard deviation, or half-width, `size`. An orthonormal
- * matrix starts as a normal one. */
-static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
+/* Draws n numbers from the base distribution with standard deviation, or half-width, `size`. An
+ * orthonormal matrix starts as a normal one. */
+static void tfn__draw(const tfn_kernels *k, float *y, ptrdiff_t n, tfn_distribution base,
+                      tfn_key key, uint64_t first, float size)
 {
     switch (base) {
     case TFN_DISTRIBUTION_XAVIER_UNIFORM:
     case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
     case TFN_DISTRIBUTION_MIRRORED:
-        return (2 * tfn_random_uniform(key, i) - 1) * size;
+        k->random_values(y, n, key, first, size, false);
+        break;
     case TFN_DISTRIBUTION_TRUNCATED_NORMAL:
-        return tfn__truncated(key, i) * size;
+        k->random_values(y, n, tfn_key_fold(key, 0), first, 1, true);
+        tfn__draw_again(y, n, key, first);
+        for (ptrdiff_t i = 0; i < n; i++) y[i] *= size;
+        break;
     default:
-        return tfn_random_normal(key, i) * size;
+        k->random_values(y, n, key, first, size, true);
     }
 }
 
@@ -267,6 +271,7 @@ static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpos
 
 /* What all threads need to draw a weight. */
 typedef struct tfn__draws {
+    const tfn_kernels *kernels;
     float  *p;
     int64_t n;
     tfn_distribution base;
@@ -279,8 +284,8 @@ static void tfn__draw_share(void *job, tfn__worker *self)
     const tfn__draws *d = (const tfn__draws *)job;
     tfn__range s;
     TFN__EACH_PART(self, s, (ptrdiff_t)d->n, TFN__PART_FLOATS)
-        for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
-            d->p[i] = tfn__draw(d->base, d->key, (uint64_t)i, d->size);
+        tfn__draw(d->kernels, d->p + s.first, s.count, d->base, d->key, (uint64_t)s.first,
+                  d->size);
 }
 
 /* Draws the n numbers of a weight. Each depends only on its index, so threads share them. */
@@ -288,6 +293,7 @@ static void tfn__draw_all(const tfn_model *m, float *p, int64_t n, tfn_distribut
                           tfn_key key, float size)
 {
     tfn__draws d;
+    d.kernels = m->kernels;
     d.p = p;
     d.n = n;
     d.base = base;

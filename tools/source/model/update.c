@@ -1,5 +1,6 @@
 #include "update.h"
 #include "../ground/ground.h"
+#include "../kernels/losses.h"
 #include "../kernels/optim.h"
 #include "../tape/record.h"
 #include "options.h"
@@ -359,24 +360,32 @@ static void tfn__update_flat(void *job, tfn__worker *self)
 }
 
 #if TFN__PACKS
-/* Updates a part of one tensor with packed moments: each piece is unpacked into the scratch,
- * updated, and packed again. The random numbers of a weight do not depend on other weights. A part
- * begins and ends with a piece. */
-static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
-                               tfn_key key, const tfn_update_args *u, tfn__range s, float *work)
+/* Updates a part of one tensor with packed moments. The random numbers of a weight do not depend on
+ * other weights. A part begins with a piece. */
+static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_packed_moments packed,
+                               const tfn_update_args *u, tfn__range s, float *work)
 {
-    for (ptrdiff_t at = s.first; at < s.first + s.count; at += TFN__MOMENT_PIECE) {
-        const ptrdiff_t n = tfn__min(s.first + s.count - at, TFN__MOMENT_PIECE);
-        float *wide[2] = { work, work + TFN__MOMENT_PIECE };
-        for (int k = 0; k < 2; k++) {
-            if (moments[k].count) tfn__moment_read(wide[k], moments + k, at, n);
-            else wide[k] = NULL;
-        }
-        m->kernels->update(m->params + w->at + at, m->run.grads + tfn__trained_at(w) + at, wide[0],
-                           wide[1], n, u);
-        for (int k = 0; k < 2; k++)
-            if (wide[k]) tfn__moment_write(wide[k], moments + k, at, n, key, (uint64_t)w->at);
+    const ptrdiff_t bytes = s.first * (packed.type == TFN_MOMENT_TYPE_BF16 ? 2 : 1);
+    for (int k = 0; k < 2; k++) {
+        if (!packed.data[k]) continue;
+        packed.data[k] = (uint8_t *)packed.data[k] + bytes;
+        packed.exponents[k] += s.first / TFN__MOMENT_BLOCK;
     }
+    packed.first += (uint64_t)s.first;
+    m->kernels->update_packed(m->params + w->at + s.first,
+                              m->run.grads + tfn__trained_at(w) + s.first, &packed, s.count, u,
+                              work);
+}
+
+/* Sets moment `which` of a tensor of n numbers. FP8's exponents follow the codes. */
+static void tfn__set_packed(tfn_packed_moments *packed, int which, float *data, ptrdiff_t n)
+{
+    const ptrdiff_t blocks = (n + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+    packed->data[which] = NULL;
+    packed->exponents[which] = NULL;
+    if (n == 0) return;
+    packed->data[which] = data;
+    packed->exponents[which] = (uint8_t *)data + blocks * TFN__MOMENT_BLOCK;
 }
 
 /* Updates packed moments, tensor by tensor. */
@@ -390,21 +399,21 @@ static void tfn__update_small(void *job, tfn__worker *self)
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
-        tfn__moment moments[2];
+        tfn_packed_moments packed;
         tfn__range s;
         if (w->line < 0) continue;
+        packed.type = m->desc.moment_type;
+        packed.key = key;
+        packed.first = (uint64_t)w->at;
         for (int k = 0; k < 2; k++) {
-            moments[k].type = m->desc.moment_type;
-            moments[k].which = k;
-            moments[k].count = (ptrdiff_t)tfn__moment_of(&m->desc, w, k);
-            moments[k].data = NULL;
-            if (moments[k].count) moments[k].data = m->moments + place[k];
+            tfn__set_packed(&packed, k, m->moments + place[k],
+                            (ptrdiff_t)tfn__moment_of(&m->desc, w, k));
             place[k] += tfn__moment_room(&m->desc, w, k);
         }
         u = tfn__update_args_of(m, j->lr * tfn__rate_of(&m->desc, w), j->grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
         TFN__EACH_PART(self, s, (ptrdiff_t)w->rows * w->cols, TFN__PART_FLOATS)
-            tfn__update_pieces(m, w, moments, key, &u, s, self->work);
+            tfn__update_pieces(m, w, packed, &u, s, self->work);
     }
 }
 #endif
