@@ -7149,9 +7149,23 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
+/* Returns the column of the first tile to compute in rows i ... of s: 0, or if c is symmetric with
+ * element (0, 0) at `corner`, the panel that the diagonal crosses in row i. */
+static TFN__INLINE ptrdiff_t TFN__N(tfn__first_panel)(const tfn_matmul_args *s, ptrdiff_t i,
+                                                      const float *corner)
+{
+    ptrdiff_t at;
+    if (!corner) return 0;
+    at = s->c - corner;
+    at = at / s->c_ld + i - at % s->c_ld;            /* the column of the diagonal, in s */
+    if (at >= s->n) return s->n;
+    return tfn__max(at, 0) / (2*TFN__W) * (2*TFN__W);
+}
+
 /* Computes all tiles of s, whose columns of b stay in L2. Packed rows of a are in panels of a
- * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. */
-static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
+ * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. If c is
+ * symmetric (see tfn__matmul_blocks), tiles below its diagonal are left out. */
+static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed, const float *corner)
 {
     tfn_matmul_args t = *s;
     for (ptrdiff_t i = 0; i < s->m; i += t.m) {
@@ -7162,8 +7176,9 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
             t.a_row = 1;
             t.a_col = t.m;
         }
-        t.b = s->b;
-        for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
+        const ptrdiff_t first = TFN__N(tfn__first_panel)(s, i, corner);
+        t.b = s->b + first / (2*TFN__W) * s->b_col;
+        for (ptrdiff_t j = first; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
             t.n = tfn__min(s->n - j, 2*TFN__W);
             t.c = s->c + i * s->c_ld + j;
             t.start = tfn__at(s->start, i * s->start_ld + j);
@@ -7175,7 +7190,7 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 }
 
 /* Computes a block of c in groups of panels. A group has about PASS steps in total. */
-static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
+static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed, const float *corner)
 {
     const ptrdiff_t panels = tfn__max(TFN__PASS / tfn__max(p->k, 1), 1);
     tfn_matmul_args s = *p;
@@ -7184,7 +7199,7 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
         s.b = p->b + j / (2*TFN__W) * p->b_col;
         s.c = p->c + j;
         s.start = tfn__at(p->start, j);
-        TFN__N(tfn__matmul_tiles)(&s, packed);
+        TFN__N(tfn__matmul_tiles)(&s, packed, corner);
     }
 }
 
@@ -7262,7 +7277,8 @@ static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
  * rows at a time. The buffer for panels of a holds MC rows; if a has more, they are packed again
  * for every block of b. */
 static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matmul_args *s,
-                                        ptrdiff_t j, ptrdiff_t q, float *packed_a)
+                                        ptrdiff_t j, ptrdiff_t q, float *packed_a,
+                                        const float *corner)
 {
     tfn_matmul_args t = *s;
     for (ptrdiff_t i = 0; i < p->m; i += t.m) {
@@ -7274,13 +7290,14 @@ static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matm
                 TFN__N(tfn__pack_panels)(packed_a, t.a, t.a_row, t.a_col, t.m, t.k, true);
             t.a = packed_a;
         }
-        TFN__N(tfn__matmul_block)(&t, packed_a != NULL);
+        TFN__N(tfn__matmul_block)(&t, packed_a != NULL, corner);
     }
 }
 
 /* The general product: blocks of KC steps, each cut into blocks of columns of b. If k is 0, c
- * becomes start. */
-static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
+ * becomes start. If c is known to be symmetric, `corner` is p->c, and only tiles that touch or lie
+ * above its diagonal are computed; otherwise it is NULL. */
+static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work, const float *corner)
 {
     const bool pack_b = TFN__N(tfn__packs_b)(p);
     float *packed_a = NULL;
@@ -7296,7 +7313,7 @@ static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
             s.b_col = p->b_col;
             if (pack_b || s.n < 2*TFN__W) TFN__N(tfn__pack_b)(&s, work);
             else s.b_col = 2*TFN__W;
-            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a);
+            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a, corner);
         }
         q += s.k;
     } while (q < p->k);
@@ -7317,7 +7334,7 @@ static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
         return;
     }
 #endif
-    TFN__N(tfn__matmul_blocks)(p, work);
+    TFN__N(tfn__matmul_blocks)(p, work, NULL);
 }
 #undef TFN__OUTER_COLS
 #undef TFN__PACK_A_APART
@@ -7631,7 +7648,7 @@ static void TFN__N(tfn__halves_blocks)(const tfn_matmul_args *p, const uint16_t 
             s.b = work;
             s.b_row = 2*TFN__W;
             s.b_col = 2*TFN__W * k;
-            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a);
+            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a, NULL);
         }
     }
 }
@@ -8244,7 +8261,7 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
         t.n = (t.n + TFN__W - 1) / TFN__W * TFN__W;
         t.c = s + i*a->ld;
         t.a = q + i*a->size;
-        TFN__N(tfn__matmul_block)(&t, false);
+        TFN__N(tfn__matmul_block)(&t, false, NULL);
     }
 }
 
@@ -9458,13 +9475,39 @@ static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrd
     }
     length = TFN__SQRT(TFN__N(tfn__dot)(x, x, n)) + (float)1e-7;
     TFN__EACH(i, k, n) {
-        const TFN__V unit = TFN__DIV(TFN__GET(x + i, k), TFN__SET(length));
-        TFN__PUT(x + i, TFN__N(tfn__vcut)(unit, TFN__TAIL_ROOT), k);
+        TFN__PUT(x + i, TFN__DIV(TFN__GET(x + i, k), TFN__SET(length)), k);
     }
 }
 
-/* A (n, n) = X X^T, or X^T X. The transpose is the same memory with the strides exchanged. A is
- * symmetric to the last bit, because a product of two numbers does not depend on their order. */
+/* Copies the upper triangle of c (n, n) to the lower one, W columns at a time. */
+static void TFN__N(tfn__mirror)(float *c, ptrdiff_t n)
+{
+    for (ptrdiff_t j = 0; j < n; j += TFN__W) {
+        const ptrdiff_t end = tfn__min(j + TFN__W, n);
+        ptrdiff_t done = end;
+#ifdef TFN__ZIPLO
+        if (end < n)
+            done += TFN__N(tfn__pack_transposed)(c + end*n + j, n, c + j*n + end, n, TFN__W,
+                                                 n - end);
+#endif
+        for (ptrdiff_t row = j + 1; row < n; row++) {
+            if (row >= end && row < done) continue;
+            for (ptrdiff_t col = j; col < tfn__min(end, row); col++)
+                c[row*n + col] = c[col*n + row];
+        }
+    }
+}
+
+/* c (n, n) = a b, which is symmetric to the last bit: a product of two numbers does not depend on
+ * their order, and elements (i, j) and (j, i) have the same products in the same order. So only
+ * half of it is computed. */
+static void TFN__N(tfn__symmetric_product)(const tfn_matmul_args *p, float *work)
+{
+    TFN__N(tfn__matmul_blocks)(p, work, p->c);
+    TFN__N(tfn__mirror)(p->c, p->n);
+}
+
+/* A (n, n) = X X^T, or X^T X. The transpose is the same memory with the strides exchanged. */
 static void TFN__N(tfn__muon_square)(const tfn__muon *s)
 {
     tfn_matmul_args p;
@@ -9486,11 +9529,12 @@ static void TFN__N(tfn__muon_square)(const tfn__muon *s)
     }
     p.b_row = p.a_col;
     p.b_col = p.a_row;
-    TFN__N(tfn__matmul)(&p, s->work);
+    TFN__N(tfn__symmetric_product)(&p, s->work);
     TFN__N(tfn__cut_all)(s->a, s->n * s->n, TFN__TAIL);
 }
 
-/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. */
+/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. A square of a
+ * symmetric a is symmetric. */
 static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float *start,
                                       const float *a, const float *b, ptrdiff_t rows,
                                       ptrdiff_t cols, ptrdiff_t k)
@@ -9510,32 +9554,45 @@ static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float 
     p.a_col = 1;
     p.b_row = cols;
     p.b_col = 1;
-    TFN__N(tfn__matmul)(&p, s->work);
+    if (a == b) TFN__N(tfn__symmetric_product)(&p, s->work);
+    else TFN__N(tfn__matmul)(&p, s->work);
+}
+
+/* Cuts X, and sets `next` to a X. */
+static void TFN__N(tfn__muon_start)(const tfn__muon *s)
+{
+    const TFN__V a = TFN__SET((float)3.4445);
+    TFN__EACH(i, k, s->rows * s->cols) {
+        const TFN__V x = TFN__N(tfn__vcut)(TFN__GET(s->x + i, k), TFN__TAIL_ROOT);
+        TFN__PUT(s->x + i, x, k);
+        TFN__PUT(s->next + i, TFN__MUL(a, x), k);
+    }
 }
 
 /* One step of the iteration: X = a X + B X, or a X + X B. B is computed in the place of A A. The
- * chains of the new X start from a X. So all products and sums need only four arrays. */
+ * chains of the new X start from a X, which `next` holds. So all products and sums need only four
+ * arrays. */
 static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
 {
-    const float a = (float)3.4445;
     const float b = (float)-4.7750;
     const float c = (float)2.0315;
-    const ptrdiff_t size = s->rows * s->cols;
     const ptrdiff_t n = s->n;
     float *x = s->x;
     float *next = s->next;
     TFN__N(tfn__muon_square)(s);
     TFN__N(tfn__muon_product)(s, s->b, NULL, s->a, s->a, n, n, n);
-    TFN__N(tfn__combine)(s->b, s->a, s->b, n * n, b, c, false);
-    TFN__N(tfn__cut_all)(s->b, n * n, TFN__TAIL);
-    TFN__N(tfn__combine)(next, x, NULL, size, a, 0, false);
+    TFN__EACH(i, k, n * n) {
+        const TFN__V first = TFN__MUL(TFN__SET(b), TFN__GET(s->a + i, k));
+        const TFN__V second = TFN__MUL(TFN__SET(c), TFN__GET(s->b + i, k));
+        TFN__PUT(s->b + i, TFN__N(tfn__vcut)(TFN__ADD(first, second), TFN__TAIL), k);
+    }
     if (s->rows > s->cols)
         TFN__N(tfn__muon_product)(s, next, next, x, s->b, s->rows, s->cols, n);
     else
         TFN__N(tfn__muon_product)(s, next, next, s->b, x, s->rows, s->cols, n);
-    TFN__N(tfn__cut_all)(next, size, TFN__TAIL_ROOT);
     s->x = next;
     s->next = x;
+    TFN__N(tfn__muon_start)(s);
 }
 
 /* Returns the floats of scratch (see tfn__muon): packing buffers for the larger of the two kinds of
@@ -9569,6 +9626,7 @@ static void TFN__N(tfn__muon_update)(float *p, const float *g, float *m, ptrdiff
     s.next = s.x + size;
     s.work = work;
     TFN__N(tfn__muon_direction)(s.x, g, m, size, u);
+    TFN__N(tfn__muon_start)(&s);
     for (int i = 0; i < TFN__MUON_STEPS; i++) TFN__N(tfn__newton_schulz)(&s);
     TFN__EACH(i, k, size) {
         TFN__V y = TFN__GET(p + i, k);

@@ -57,7 +57,7 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
         t.n = (t.n + TFN__W - 1) / TFN__W * TFN__W;
         t.c = s + i*a->ld;
         t.a = q + i*a->size;
-        TFN__N(tfn__matmul_block)(&t, false);
+        TFN__N(tfn__matmul_block)(&t, false, NULL);
     }
 }
 

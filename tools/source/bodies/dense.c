@@ -387,9 +387,23 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
+/* Returns the column of the first tile to compute in rows i ... of s: 0, or if c is symmetric with
+ * element (0, 0) at `corner`, the panel that the diagonal crosses in row i. */
+static TFN__INLINE ptrdiff_t TFN__N(tfn__first_panel)(const tfn_matmul_args *s, ptrdiff_t i,
+                                                      const float *corner)
+{
+    ptrdiff_t at;
+    if (!corner) return 0;
+    at = s->c - corner;
+    at = at / s->c_ld + i - at % s->c_ld;            /* the column of the diagonal, in s */
+    if (at >= s->n) return s->n;
+    return tfn__max(at, 0) / (2*TFN__W) * (2*TFN__W);
+}
+
 /* Computes all tiles of s, whose columns of b stay in L2. Packed rows of a are in panels of a
- * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. */
-static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
+ * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. If c is
+ * symmetric (see tfn__matmul_blocks), tiles below its diagonal are left out. */
+static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed, const float *corner)
 {
     tfn_matmul_args t = *s;
     for (ptrdiff_t i = 0; i < s->m; i += t.m) {
@@ -400,8 +414,9 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
             t.a_row = 1;
             t.a_col = t.m;
         }
-        t.b = s->b;
-        for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
+        const ptrdiff_t first = TFN__N(tfn__first_panel)(s, i, corner);
+        t.b = s->b + first / (2*TFN__W) * s->b_col;
+        for (ptrdiff_t j = first; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
             t.n = tfn__min(s->n - j, 2*TFN__W);
             t.c = s->c + i * s->c_ld + j;
             t.start = tfn__at(s->start, i * s->start_ld + j);
@@ -413,7 +428,7 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 }
 
 /* Computes a block of c in groups of panels. A group has about PASS steps in total. */
-static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
+static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed, const float *corner)
 {
     const ptrdiff_t panels = tfn__max(TFN__PASS / tfn__max(p->k, 1), 1);
     tfn_matmul_args s = *p;
@@ -422,7 +437,7 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
         s.b = p->b + j / (2*TFN__W) * p->b_col;
         s.c = p->c + j;
         s.start = tfn__at(p->start, j);
-        TFN__N(tfn__matmul_tiles)(&s, packed);
+        TFN__N(tfn__matmul_tiles)(&s, packed, corner);
     }
 }
 
@@ -500,7 +515,8 @@ static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
  * rows at a time. The buffer for panels of a holds MC rows; if a has more, they are packed again
  * for every block of b. */
 static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matmul_args *s,
-                                        ptrdiff_t j, ptrdiff_t q, float *packed_a)
+                                        ptrdiff_t j, ptrdiff_t q, float *packed_a,
+                                        const float *corner)
 {
     tfn_matmul_args t = *s;
     for (ptrdiff_t i = 0; i < p->m; i += t.m) {
@@ -512,13 +528,14 @@ static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matm
                 TFN__N(tfn__pack_panels)(packed_a, t.a, t.a_row, t.a_col, t.m, t.k, true);
             t.a = packed_a;
         }
-        TFN__N(tfn__matmul_block)(&t, packed_a != NULL);
+        TFN__N(tfn__matmul_block)(&t, packed_a != NULL, corner);
     }
 }
 
 /* The general product: blocks of KC steps, each cut into blocks of columns of b. If k is 0, c
- * becomes start. */
-static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
+ * becomes start. If c is known to be symmetric, `corner` is p->c, and only tiles that touch or lie
+ * above its diagonal are computed; otherwise it is NULL. */
+static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work, const float *corner)
 {
     const bool pack_b = TFN__N(tfn__packs_b)(p);
     float *packed_a = NULL;
@@ -534,7 +551,7 @@ static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
             s.b_col = p->b_col;
             if (pack_b || s.n < 2*TFN__W) TFN__N(tfn__pack_b)(&s, work);
             else s.b_col = 2*TFN__W;
-            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a);
+            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a, corner);
         }
         q += s.k;
     } while (q < p->k);
@@ -555,7 +572,7 @@ static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
         return;
     }
 #endif
-    TFN__N(tfn__matmul_blocks)(p, work);
+    TFN__N(tfn__matmul_blocks)(p, work, NULL);
 }
 #undef TFN__OUTER_COLS
 #undef TFN__PACK_A_APART

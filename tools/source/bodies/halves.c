@@ -224,7 +224,7 @@ static void TFN__N(tfn__halves_blocks)(const tfn_matmul_args *p, const uint16_t 
             s.b = work;
             s.b_row = 2*TFN__W;
             s.b_col = 2*TFN__W * k;
-            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a);
+            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a, NULL);
         }
     }
 }

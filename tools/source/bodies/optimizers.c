@@ -158,13 +158,39 @@ static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrd
     }
     length = TFN__SQRT(TFN__N(tfn__dot)(x, x, n)) + (float)1e-7;
     TFN__EACH(i, k, n) {
-        const TFN__V unit = TFN__DIV(TFN__GET(x + i, k), TFN__SET(length));
-        TFN__PUT(x + i, TFN__N(tfn__vcut)(unit, TFN__TAIL_ROOT), k);
+        TFN__PUT(x + i, TFN__DIV(TFN__GET(x + i, k), TFN__SET(length)), k);
     }
 }
 
-/* A (n, n) = X X^T, or X^T X. The transpose is the same memory with the strides exchanged. A is
- * symmetric to the last bit, because a product of two numbers does not depend on their order. */
+/* Copies the upper triangle of c (n, n) to the lower one, W columns at a time. */
+static void TFN__N(tfn__mirror)(float *c, ptrdiff_t n)
+{
+    for (ptrdiff_t j = 0; j < n; j += TFN__W) {
+        const ptrdiff_t end = tfn__min(j + TFN__W, n);
+        ptrdiff_t done = end;
+#ifdef TFN__ZIPLO
+        if (end < n)
+            done += TFN__N(tfn__pack_transposed)(c + end*n + j, n, c + j*n + end, n, TFN__W,
+                                                 n - end);
+#endif
+        for (ptrdiff_t row = j + 1; row < n; row++) {
+            if (row >= end && row < done) continue;
+            for (ptrdiff_t col = j; col < tfn__min(end, row); col++)
+                c[row*n + col] = c[col*n + row];
+        }
+    }
+}
+
+/* c (n, n) = a b, which is symmetric to the last bit: a product of two numbers does not depend on
+ * their order, and elements (i, j) and (j, i) have the same products in the same order. So only
+ * half of it is computed. */
+static void TFN__N(tfn__symmetric_product)(const tfn_matmul_args *p, float *work)
+{
+    TFN__N(tfn__matmul_blocks)(p, work, p->c);
+    TFN__N(tfn__mirror)(p->c, p->n);
+}
+
+/* A (n, n) = X X^T, or X^T X. The transpose is the same memory with the strides exchanged. */
 static void TFN__N(tfn__muon_square)(const tfn__muon *s)
 {
     tfn_matmul_args p;
@@ -186,11 +212,12 @@ static void TFN__N(tfn__muon_square)(const tfn__muon *s)
     }
     p.b_row = p.a_col;
     p.b_col = p.a_row;
-    TFN__N(tfn__matmul)(&p, s->work);
+    TFN__N(tfn__symmetric_product)(&p, s->work);
     TFN__N(tfn__cut_all)(s->a, s->n * s->n, TFN__TAIL);
 }
 
-/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. */
+/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. A square of a
+ * symmetric a is symmetric. */
 static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float *start,
                                       const float *a, const float *b, ptrdiff_t rows,
                                       ptrdiff_t cols, ptrdiff_t k)
@@ -210,32 +237,45 @@ static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float 
     p.a_col = 1;
     p.b_row = cols;
     p.b_col = 1;
-    TFN__N(tfn__matmul)(&p, s->work);
+    if (a == b) TFN__N(tfn__symmetric_product)(&p, s->work);
+    else TFN__N(tfn__matmul)(&p, s->work);
+}
+
+/* Cuts X, and sets `next` to a X. */
+static void TFN__N(tfn__muon_start)(const tfn__muon *s)
+{
+    const TFN__V a = TFN__SET((float)3.4445);
+    TFN__EACH(i, k, s->rows * s->cols) {
+        const TFN__V x = TFN__N(tfn__vcut)(TFN__GET(s->x + i, k), TFN__TAIL_ROOT);
+        TFN__PUT(s->x + i, x, k);
+        TFN__PUT(s->next + i, TFN__MUL(a, x), k);
+    }
 }
 
 /* One step of the iteration: X = a X + B X, or a X + X B. B is computed in the place of A A. The
- * chains of the new X start from a X. So all products and sums need only four arrays. */
+ * chains of the new X start from a X, which `next` holds. So all products and sums need only four
+ * arrays. */
 static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
 {
-    const float a = (float)3.4445;
     const float b = (float)-4.7750;
     const float c = (float)2.0315;
-    const ptrdiff_t size = s->rows * s->cols;
     const ptrdiff_t n = s->n;
     float *x = s->x;
     float *next = s->next;
     TFN__N(tfn__muon_square)(s);
     TFN__N(tfn__muon_product)(s, s->b, NULL, s->a, s->a, n, n, n);
-    TFN__N(tfn__combine)(s->b, s->a, s->b, n * n, b, c, false);
-    TFN__N(tfn__cut_all)(s->b, n * n, TFN__TAIL);
-    TFN__N(tfn__combine)(next, x, NULL, size, a, 0, false);
+    TFN__EACH(i, k, n * n) {
+        const TFN__V first = TFN__MUL(TFN__SET(b), TFN__GET(s->a + i, k));
+        const TFN__V second = TFN__MUL(TFN__SET(c), TFN__GET(s->b + i, k));
+        TFN__PUT(s->b + i, TFN__N(tfn__vcut)(TFN__ADD(first, second), TFN__TAIL), k);
+    }
     if (s->rows > s->cols)
         TFN__N(tfn__muon_product)(s, next, next, x, s->b, s->rows, s->cols, n);
     else
         TFN__N(tfn__muon_product)(s, next, next, s->b, x, s->rows, s->cols, n);
-    TFN__N(tfn__cut_all)(next, size, TFN__TAIL_ROOT);
     s->x = next;
     s->next = x;
+    TFN__N(tfn__muon_start)(s);
 }
 
 /* Returns the floats of scratch (see tfn__muon): packing buffers for the larger of the two kinds of
@@ -269,6 +309,7 @@ static void TFN__N(tfn__muon_update)(float *p, const float *g, float *m, ptrdiff
     s.next = s.x + size;
     s.work = work;
     TFN__N(tfn__muon_direction)(s.x, g, m, size, u);
+    TFN__N(tfn__muon_start)(&s);
     for (int i = 0; i < TFN__MUON_STEPS; i++) TFN__N(tfn__newton_schulz)(&s);
     TFN__EACH(i, k, size) {
         TFN__V y = TFN__GET(p + i, k);
