@@ -22606,7 +22606,7 @@ static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
 static void tfn__draw_again(float *y, ptrdiff_t n, tfn_key key, uint64_t first)
 {
     for (ptrdiff_t i = 0; i < n; i++)
-        for (uint64_t draw = 1; !(y[i] >= -2 && y[i] <= 2); draw++)
+        for (uint64_t draw = 1; y[i] * y[i] > 4; draw++)
             y[i] = tfn_random_normal(tfn_key_fold(key, draw), first + (uint64_t)i);
 }
 
