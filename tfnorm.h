@@ -37466,7 +37466,7 @@ static bool tfn__sync_folder(const char *path)
  * target is replaced. False: too many links, or a path that does not fit. */
 static bool tfn__follow(char *path)
 {
-    for (int links = 0; links < TFN__LINKS; links++) {
+    for (int links = 0; links <= TFN__LINKS; links++) {
         char link[TFN__PATH];
         size_t folder = 0;
         const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);

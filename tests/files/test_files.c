@@ -1392,6 +1392,25 @@ TEST(files_texts)
 }
 
 /* Conversions between number formats. */
+/* A block is read from its 32 numbers and written to its bytes, and nothing beside them. */
+TEST(files_blocks_alone)
+{
+    static const tfn_dtype dtypes[] = { TFN_DTYPE_Q8_0, TFN_DTYPE_Q4_0 };
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = i ? 18 : 34;
+        uint8_t to[40];
+        float x[34], y[34];
+        for (int k = 0; k < 34; k++) x[k] = (float)(k - 16);
+        x[32] = 1e9f;
+        memset(to, 0xa5, sizeof to);
+        CHECK(tfn__encode_block(dtypes[i], x, to));
+        for (size_t k = bytes; k < sizeof to; k++) CHECK_INT(to[k], 0xa5);
+        for (int k = 0; k < 34; k++) y[k] = -99;
+        tfn__decode_block(dtypes[i], to, y);
+        for (int k = 0; k < 34; k++) CHECK((y[k] == -99) == (k >= 32));
+    }
+}
+
 TEST(files_converted)
 {
     static const struct { float value; tfn_dtype dtype; bool fits; } blocks[] = {
@@ -2250,6 +2269,40 @@ TEST(files_links)
     files_place_drop(&p);
 }
 
+/* The library follows all links that the system does, 40 on Linux and fewer elsewhere, and no
+ * more than 40. */
+TEST(files_many_links)
+{
+    files_place p;
+    if (!files_place_make(&p)) SKIP("no folder build");
+    for (int links = 31; links < 43; links++) {
+        char name[20];
+        bool opens;
+        FILE *s;
+        tfn_error e;
+        tfn_file f;
+        const char *target = files_target(&p, FILES_MODEL);
+        CASE("%d links", links);
+        f = files_at(files_path(&p, "0"));
+        FILES_OK(tfn_model_save(&f, &p.model, NULL), f);
+        for (int i = 1; i <= links; i++) {
+            char to[20];
+            snprintf(to, sizeof to, "%d", i - 1);
+            snprintf(name, sizeof name, "%d", i);
+            CHECK(symlink(to, i == links ? target : files_path(&p, name)) == 0);
+        }
+        s = fopen(target, "rb");
+        opens = s != NULL;
+        if (s) fclose(s);
+        f = files_at(target);
+        CHECK_INT(tfn_model_load(&p.model, &f), opens ? TFN_OK : TFN_BAD_FILE);
+        if (opens || links > 40)
+            CHECK_INT(files_save_by(&p, FILES_MODEL, &e), opens ? TFN_OK : TFN_BAD_FILE);
+        files_place_clear(&p);
+    }
+    files_place_drop(&p);
+}
+
 /* The name of a target may be as long as the system allows. */
 TEST(files_long_name)
 {
@@ -2675,6 +2728,7 @@ int main(void)
     RUN(files_refused_tensors);
     RUN(files_refused_sources);
     RUN(files_texts);
+    RUN(files_blocks_alone);
     RUN(files_converted);
     RUN(files_old_updates);
     RUN(files_lora);
@@ -2689,6 +2743,7 @@ int main(void)
     RUN(files_owners);
     RUN(files_kinds);
     RUN(files_links);
+    RUN(files_many_links);
     RUN(files_long_name);
     RUN(files_paths);
     RUN(files_failing_queries);

@@ -273,7 +273,8 @@ TEST(groups_patterns)
         { "*.self.[a-r].*", 12 }, { "*.w[12].weight", 4 }, { "d*0*f*w*1*", 2 }, { "*[", 0 },
         { "*[q", 0 }, { "decoder.0.self.q.weigh", 0 }, { "decoder.0.self.q.weight?", 0 },
         { "*.[]", 0 }, { "[!-~]*", 36 }, { "decoder.[0-0].*", 16 }, { "decoder.[2-9].*", 0 }, { "[f-z]*", 0 },
-        { "decoder.[b1-].*", 16 }, { "decoder.[-1].*", 16 }, { "decoder.[1-]*", 16 }, { "[z-a]*", 0 }, { "*0.*.*.*", 16 }
+        { "decoder.[b1-].*", 16 }, { "decoder.[-1].*", 16 }, { "decoder.[1-]*", 16 }, { "[z-a]*", 0 }, { "*0.*.*.*", 16 },
+        { "decoder.[2-90].*", 16 }, { "decoder.[2-9a-z1].*", 16 }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tfn_model_desc d = groups_small();
