@@ -390,7 +390,6 @@ TEST(peft_rounded)
 TEST(peft_written)
 {
     static const char *const groups[] = { "decoder.*.self.q.weight rank=2", "decoder.*.ffn.* frozen" };
-    static peft_case c;
     tfn_export x;
     tfn_model m;
     tfn_file config;
