@@ -409,6 +409,61 @@ TEST(step_keys)
     tfn_model_free(&m);
 }
 
+/* With one layer, the logits of a position depend on as many tokens as the window has. */
+TEST(step_windows)
+{
+    for (int32_t window = 1; window <= 3; window++) {
+        enum { N = STEP_T * STEP_V };
+        tfn_model_desc d = step_desc("pre");
+        float before[N];
+        tfn_model m;
+        batch_room b;
+        const float *z;
+        CASE("window %d", (int)window);
+        d.layers = 1;
+        d.batch = 1;
+        d.window = window;
+        if (!batch_open(&m, &d)) return;
+        batch_fill(&b, &d, 1);
+        z = tfn_model_logits(&m, &b.batch);
+        CHECK(z != NULL);
+        if (z) memcpy(before, z, sizeof before);
+        b.tokens[0] = (b.tokens[0] + 1) % STEP_V;
+        z = tfn_model_logits(&m, &b.batch);
+        for (int t = 0; z && t < STEP_T; t++) {
+            const bool same = !memcmp(z + t*STEP_V, before + t*STEP_V, STEP_V * sizeof *z);
+            CHECK_INT(same, t >= window);
+        }
+        tfn_model_free(&m);
+    }
+}
+
+/* Frozen weights stay as they are, also between the two points of schedule-free updates, and if a
+ * rule keeps the length of all weights. */
+TEST(step_frozen_points)
+{
+    tfn_model_desc d = step_desc("ngpt");
+    tfn_param_info p;
+    tfn_model m;
+    batch_room b;
+    float *before;
+    d.optimizer = TFN_OPTIMIZER_SCHEDULE_FREE;
+    CHECK(tfn_group_add(&d, "*.w?.weight frozen", NULL));
+    if (!batch_open(&m, &d)) return;
+    before = (float *)malloc((size_t)m.param_floats * sizeof *before);
+    memcpy(before, m.params, (size_t)m.param_floats * sizeof *before);
+    for (int i = 0; i < 4; i++)
+        CHECK(tfn_model_step(&m, step_fill(&b, &d, i), NULL) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        const size_t bytes = (size_t)p.rows * (size_t)p.cols * sizeof(float);
+        CASE("%s", p.name);
+        if (p.frozen) CHECK_BITS(p.data, before + (p.data - m.params), bytes);
+        else CHECK(memcmp(p.data, before + (p.data - m.params), bytes) != 0);
+    }
+    free(before);
+    tfn_model_free(&m);
+}
+
 /* An activation is part of its linear map unless something is between them. */
 TEST(step_fused_activations)
 {
@@ -703,6 +758,8 @@ int main(void)
     RUN(step_filled_and_skipped);
     RUN(step_many_targets);
     RUN(step_keys);
+    RUN(step_windows);
+    RUN(step_frozen_points);
     RUN(step_fused_activations);
     RUN(step_grouped_bias);
     RUN(step_losses);
