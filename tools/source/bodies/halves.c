@@ -79,16 +79,19 @@ static TFN__INLINE void TFN__N(tfn__halves_rows)(const tfn_matmul_args *p, const
 
 /* -- few rows, w (n, k): a table of words ------------------------------------------------------ */
 
-/* Returns the lower or the upper half of each lane as a float. */
-static TFN__INLINE TFN__V TFN__N(tfn__halves_low)(TFN__V v, tfn_weights type)
+/* Converts eight steps: v[i] holds in each lane steps 2i and 2i + 1 of a word. */
+static TFN__INLINE void TFN__N(tfn__halves_split)(TFN__V *step, const TFN__V *v, tfn_weights type)
 {
-    if (type == TFN_WEIGHTS_BF16) return TFN__BF16_LOW(v);
-    return TFN__F16_LOW(v);
-}
-static TFN__INLINE TFN__V TFN__N(tfn__halves_high)(TFN__V v, tfn_weights type)
-{
-    if (type == TFN_WEIGHTS_BF16) return TFN__AND(v, TFN__SETBITS(0xffff0000u));
-    return TFN__F16_HIGH(v);
+    TFN__UNROLL
+    for (int i = 0; i < 4; i++) {
+        if (type == TFN_WEIGHTS_BF16) {
+            step[2*i] = TFN__BF16_LOW(v[i]);
+            step[2*i + 1] = TFN__AND(v[i], TFN__SETBITS(0xffff0000u));
+        } else {
+            step[2*i] = TFN__F16_LOW(v[i]);
+            step[2*i + 1] = TFN__F16_HIGH(v[i]);
+        }
+    }
 }
 
 /* Prefetches the next W words, where w points to these words at step p. It fetches a quarter of
@@ -109,6 +112,7 @@ static TFN__INLINE void TFN__N(tfn__halves_words)(const tfn_matmul_args *t,
     TFN__V x[TFN__ONCE];
     TFN__V v[4];
     TFN__V q[4];
+    TFN__V step[8];
     uint16_t rest[TFN__W];
     float last[TFN__W];
     const float *a[TFN__ONCE];
@@ -119,15 +123,13 @@ static TFN__INLINE void TFN__N(tfn__halves_words)(const tfn_matmul_args *t,
         for (int s = 0; s < 4; s++) q[s] = TFN__QLOAD(w + s, p);
         TFN__N(tfn__halves_fetch)(w, t->b_col, p);
         TFN__N(tfn__transpose4)(v, q);
+        if (type == TFN_WEIGHTS_BF16) TFN__N(tfn__halves_split)(step, v, TFN_WEIGHTS_BF16);
+        else TFN__N(tfn__halves_split)(step, v, TFN_WEIGHTS_F16);
         TFN__UNROLL
-        for (int i = 0; i < 4; i++) {                         /* steps p + 2i and p + 2i + 1 */
-            const TFN__V low = TFN__N(tfn__halves_low)(v[i], type);
-            const TFN__V high = TFN__N(tfn__halves_high)(v[i], type);
+        for (int i = 0; i < 8; i++) {
             TFN__UNROLL
-            for (int r = 0; r < R; r++) {
-                x[r] = TFN__FMA(TFN__SET(a[r][p + 2*i]), low, x[r]);
-                x[r] = TFN__FMA(TFN__SET(a[r][p + 2*i + 1]), high, x[r]);
-            }
+            for (int r = 0; r < R; r++)
+                x[r] = TFN__FMA(TFN__SET(a[r][p + i]), step[i], x[r]);
         }
     }
     for (; p < t->k; p++) {
@@ -238,8 +240,7 @@ static void TFN__N(tfn__halves_ways)(const tfn_matmul_args *p, const uint16_t *w
     const bool bf16 = type == TFN_WEIGHTS_BF16;
     if (p->m > TFN__FEW || (!words && p->m > TFN__FEW_HALVES))
         TFN__N(tfn__halves_blocks)(p, w, type, work);
-    else if (words && bf16) TFN__N(tfn__halves_table)(p, w, TFN_WEIGHTS_BF16);
-    else if (words) TFN__N(tfn__halves_table)(p, w, TFN_WEIGHTS_F16);
+    else if (words) TFN__N(tfn__halves_table)(p, w, type);
     else if (bf16) TFN__N(tfn__halves_rows)(p, w, TFN_WEIGHTS_BF16);
     else TFN__N(tfn__halves_rows)(p, w, TFN_WEIGHTS_F16);
 }
