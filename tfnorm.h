@@ -9444,6 +9444,15 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
     }
 }
 
+/* -- optimizers of whole tensors --------------------------------------------------------------
+ * To compile fast they are optimized with -O1, or by clang for size. Muon spends its time in
+ * products, which are in section dense. */
+#if defined TFN__TUNED && TFN__W > 1
+#pragma GCC push_options
+#pragma GCC optimize("O1", "fp-contract=off")
+#endif
+TFN__SMALL
+
 /* -- Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon) ----------------------
  * The update of a matrix is the orthogonal matrix nearest to its averaged gradient: U V^T if the
  * gradient is U S V^T. So all directions count alike, however small their gradients are. Five steps
@@ -9795,6 +9804,11 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
         return TFN__N(tfn__muon_work)(rows, cols);
     return 0;
 }
+
+TFN__SMALL_END
+#if defined TFN__TUNED && TFN__W > 1
+#pragma GCC pop_options
+#endif
 #endif
 /* >> moments */
 #if defined TFN__BODY
