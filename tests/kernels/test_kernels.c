@@ -1350,6 +1350,113 @@ TEST(kernels_random_values)
     }
 }
 
+/* -- Muon: halves of symmetric products have the bits of whole products ------------------------ */
+
+enum { MUON_FLOATS = 340 * 345 };
+typedef struct muon_case {
+    float g[MUON_FLOATS], m[MUON_FLOATS], p[MUON_FLOATS];
+    float x[MUON_FLOATS], next[MUON_FLOATS], a[MUON_FLOATS], b[MUON_FLOATS];
+} muon_case;
+static muon_case muon;
+static float muon_work[4000000];
+
+static float muon_cut(float x, float least)
+{
+    if (fabsf(x) < least) return 0;
+    return x;
+}
+
+/* c (rows, cols) = start + a b, or start + a b^T if `transposed`. */
+static void muon_product(const tfn_kernels *k, float *c, const float *start, const float *a,
+                         const float *b, int rows, int cols, int inner, bool transposed)
+{
+    tfn_matmul_args p;
+    memset(&p, 0, sizeof p);
+    p.c = c;
+    p.start = start;
+    p.a = a;
+    p.b = b;
+    p.m = rows;
+    p.n = p.c_ld = p.start_ld = cols;
+    p.k = inner;
+    p.a_row = inner;
+    p.a_col = 1;
+    p.b_row = cols;
+    p.b_col = 1;
+    if (transposed) {
+        p.b_row = 1;
+        p.b_col = inner;
+    }
+    k->matmul(&p, muon_work);
+}
+
+/* The first update of a matrix whose rows are at most as many as its columns. */
+static void muon_reference(const tfn_kernels *k, const tfn_update_args *u, int rows, int cols)
+{
+    const int n = rows * cols;
+    float *x = muon.x;
+    float *next = muon.next;
+    float length;
+    for (int i = 0; i < n; i++) {
+        const float mean = (1 - u->momentum) * muon.g[i];
+        x[i] = u->momentum * mean + mean;
+        if (k->fma) x[i] = fmaf(u->momentum, mean, mean);
+    }
+    length = sqrtf(k->dot(x, x, n)) + (float)1e-7;
+    for (int i = 0; i < n; i++) x[i] = muon_cut(x[i] / length, ldexpf(1, -30));
+    for (int step = 0; step < 5; step++) {
+        float *last = x;
+        muon_product(k, muon.a, NULL, x, x, rows, rows, cols, true);
+        for (int i = 0; i < rows * rows; i++) muon.a[i] = muon_cut(muon.a[i], ldexpf(1, -60));
+        muon_product(k, muon.b, NULL, muon.a, muon.a, rows, rows, rows, false);
+        for (int i = 0; i < rows * rows; i++) {
+            const float first = (float)-4.7750 * muon.a[i];
+            const float second = (float)2.0315 * muon.b[i];
+            muon.b[i] = muon_cut(first + second, ldexpf(1, -60));
+        }
+        for (int i = 0; i < n; i++) next[i] = (float)3.4445 * x[i];
+        muon_product(k, next, next, muon.b, x, rows, cols, rows, false);
+        for (int i = 0; i < n; i++) next[i] = muon_cut(next[i], ldexpf(1, -30));
+        x = next;
+        next = last;
+    }
+    for (int i = 0; i < n; i++)
+        muon.p[i] = 0 - u->lr * u->matrix_rate * sqrtf((float)cols / (float)rows) * x[i];
+}
+
+/* Sides around a tile and a panel, chains of more than one block, and on the best set more than one
+ * block of rows. */
+TEST(kernels_muon_halves)
+{
+    static const int shapes[][2] = { { 1, 1 }, { 5, 9 }, { 31, 64 }, { 40, 40 }, { 64, 65 },
+                                     { 97, 100 }, { 33, 420 }, { 340, 345 } };
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        for (size_t c = 0; k && c < sizeof shapes / sizeof *shapes; c++) {
+            static float p[MUON_FLOATS];
+            const int rows = shapes[c][0];
+            const int cols = shapes[c][1];
+            tfn_update_args u;
+            memset(&u, 0, sizeof u);
+            memset(&muon.m, 0, sizeof muon.m);
+            memset(p, 0, sizeof p);
+            u.optimizer = TFN_OPTIMIZER_MUON;
+            u.matrix = true;
+            u.lr = (float)0.01;
+            u.matrix_rate = 20;
+            u.momentum = (float)0.95;
+            u.grad_scale = 1;
+            if (rows > 100 && k != tfn_kernels_for(TFN_ISA_BEST)) continue;
+            CASE("%s, %d x %d", k->name, rows, cols);
+            kernels_fill(muon.g, rows * cols);
+            if (k->update_work(rows, cols, &u) > 4000000) exit(2);
+            k->update_tensor(p, muon.g, muon.m, NULL, rows, cols, &u, muon_work);
+            muon_reference(k, &u, rows, cols);
+            CHECK_BITS(p, muon.p, sizeof *p * (size_t)(rows * cols));
+        }
+    }
+}
+
 /* -- packed moments, by the formulas of tfn_moment_type, one number at a time ------------------ */
 
 enum { PACKED_N = 600 };
@@ -1532,6 +1639,7 @@ int main(void)
     RUN(kernels_schedules_roots);
     RUN(kernels_half);
     RUN(kernels_random_values);
+    RUN(kernels_muon_halves);
     RUN(kernels_update_packed);
     return DONE();
 }
