@@ -23,7 +23,7 @@ KEEP=1: the library that the last run with this N and SEED built, with the tests
 KEEP=2: its programs, too, and what it noted of their cases.
 BUILD=1: build that library and end. SECONDS=900: judge no more faults after these. TIERS=quick: less
 work for what is not noticed, which then may be more.
-Programs left out: forms in double, with poison and of small builds, the tests of the tools, and all
+The program edges is that of edges.sh. Programs left out: forms in double, with poison and of small builds, the tests of the tools, and all
 scripts; what only they notice counts as not noticed."""
 import concurrent.futures, glob, os, pickle, random, re, resource, shutil, subprocess, sys, threading, time
 
@@ -37,6 +37,8 @@ COMPILER = ["gcc", "-std=c99", "-O1", "-w"]
 EXACT = "math kernels norms reference".split()
 BLOCKS = ("statement", "leave")          # a fault takes the place of the statement and its ;
 OWN = "tape debug memory files".split()          # compile the header, here without SIMD
+EDGES = re.search(r" core (\w.*)", open("edges.sh").read())[1].split()     # files of all.c with the address sanitizer
+WITHOUT = re.search(r"TEST_WITHOUT='(.*)'", open("edges.sh").read())[1]
 
 
 # -- statements --------------------------------------------------------------------------------
@@ -333,9 +335,10 @@ int tests_case(const char *name, int ended, int errors)
 """
 
 
-def limits():
+def limits(sanitized):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+    if not sanitized:                   # a sanitizer reserves terabytes
+        resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
 
 
 folders = threading.local()
@@ -353,12 +356,17 @@ def run(name, fault, cases, limit, hits="", tier="quick"):
         if not os.path.lexists(here + "/" + at):
             os.symlink(os.path.abspath(to), here + "/" + at)
 
+    command = [work + "/program-" + name]
+    if name == "edges":
+        command += EDGES
+        env.update(TEST_WITHOUT=WITHOUT, ASAN_OPTIONS="detect_stack_use_after_return=1:detect_leaks=0")
+
     def bounds():
-        limits()
+        limits(name == "edges")
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 1))
     out = b""
     try:
-        p = subprocess.run([work + "/program-" + name], cwd=here + "/tests", env=env, stdout=subprocess.PIPE,
+        p = subprocess.run(command, cwd=here + "/tests", env=env, stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL, timeout=20 * limit + 20, preexec_fn=bounds)
         good, out = p.returncode == 0, p.stdout
     except subprocess.TimeoutExpired:
@@ -370,11 +378,13 @@ def run(name, fault, cases, limit, hits="", tier="quick"):
 
 def compile_program(name, header):
     """A program. The objects of those that link the library are kept for the next run."""
-    source, to = glob.glob("*/test_%s.c" % name)[0], work + "/program-" + name
+    source, to = "all.c" if name == "edges" else glob.glob("*/test_%s.c" % name)[0], work + "/program-" + name
     if again and os.path.exists(to):
         return name, True
     if header:
         compiler = ["clang"] + COMPILER[1:] if shutil.which("clang") else COMPILER
+        if name == "edges":
+            compiler = compiler + ["-O0", "-fsanitize=address,bounds", "-fno-sanitize-recover=all", "-include", "redzones.h"]
         said = subprocess.run(compiler + ["-include", tests + "/fault.h", "-DTFNORM_NO_SIMD", source, work + "/fault.c", "-o", to, "-lm"],
                               cwd=tests, stderr=subprocess.DEVNULL)
         return name, said.returncode == 0
@@ -574,10 +584,10 @@ def main():
     good = good[:count]
     names = os.environ.get("PROGRAMS", "").split() or \
         [os.path.basename(p)[5:-2] for p in sorted(glob.glob("*/test_*.c"))
-         if "tools/" not in p and (os.path.exists(tests + "/build/lib_exact.o") or os.path.basename(p)[5:-2] not in EXACT) and not re.search(r"_(double|header|bare|poison)\.c$", p)]
+         if "tools/" not in p and (os.path.exists(tests + "/build/lib_exact.o") or os.path.basename(p)[5:-2] not in EXACT) and not re.search(r"_(double|header|bare|poison)\.c$", p)] + ["edges"]
     passes = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        built = list(pool.map(lambda n: compile_program(n, n in OWN), names))
+        built = list(pool.map(lambda n: compile_program(n, n in OWN + ["edges"]), names))
         print("programs after %.0f s" % (time.time() - begin), flush=True)
         for name, rows, why in pool.map(lambda b: first_run(b[0]) if b[1] else (b[0], None, "it does not compile"), built):
             if rows is None:
