@@ -5,9 +5,6 @@
 #include "../lib.h"
 #include "../check.h"
 #include "../batch.h"
-#ifdef TEST_LINKED
-#include "../../tools/source/kernels/optim.h"
-#endif
 
 enum { MOMENTS_V = 24, MOMENTS_T = 16, MOMENTS_B = 8, MOMENTS_TYPES = TFN_MOMENT_TYPE_COUNT };
 
@@ -205,23 +202,45 @@ TEST(moments_form)
     }
 }
 
-/* Reading numbers of a moment writes these and no more; those of blocks that are not whole, too. */
-TEST(moments_read_exactly)
+/* An update of n numbers changes these and no more, also if their last block is not whole; of the
+ * scratch it writes at most 512 floats, and of the codes whole blocks. */
+TEST(moments_update_exactly)
 {
-    enum { N = 70, BLOCKS = (N + 31) / 32 };
+    enum { N = 70, BLOCKS = (N + 31) / 32, WORK = 512 };
     for (int type = TFN_MOMENT_TYPE_BF16; type < MOMENTS_TYPES; type++)
-        for (int which = 0; which < 2; which++)
-            for (int at = 0; at < N; at += 32)
-                for (int n = 0; n <= N - at; n++) {
-                    uint16_t data[BLOCKS * 33];
-                    float y[N + 1];
-                    tfn__moment m = { (tfn_moment_type)type, which, data, N };
-                    CASE("%s, moment %d, %d numbers from %d", moments_names[type], which, n, at);
-                    memset(data, 0x3f, sizeof data);
-                    for (int i = 0; i <= N; i++) y[i] = -7;
-                    tfn__moment_read(y, &m, at, n);
-                    for (int i = 0; i <= N; i++) CHECK((y[i] == -7) == (i >= n));
-                }
+        for (int n = 0; n <= N; n++) {
+            const int codes = type == TFN_MOMENT_TYPE_BF16 ? 2 * n : (n + 31) / 32 * 32;
+            uint16_t data[2][BLOCKS * 32 + 1];
+            uint8_t exponents[2][BLOCKS + 1];
+            float p[N + 1], g[N], work[WORK + 1];
+            tfn_packed_moments m = { 0 };
+            tfn_update_args u = { 0 };
+            CASE("%s, %d numbers", moments_names[type], n);
+            memset(data, 0x3f, sizeof data);
+            memset(exponents, 0x3f, sizeof exponents);
+            for (int i = 0; i <= N; i++) p[i] = -7;
+            for (int i = 0; i < N; i++) g[i] = 1;
+            work[WORK] = -7;
+            m.type = (tfn_moment_type)type;
+            for (int k = 0; k < 2; k++) {
+                m.data[k] = data[k];
+                m.exponents[k] = exponents[k];
+            }
+            u.optimizer = TFN_OPTIMIZER_ADAM;
+            u.lr = 0.1f;
+            u.beta1 = 0.5f;
+            u.beta2 = 0.5f;
+            u.eps = 1e-8f;
+            u.grad_scale = 1;
+            tfn_update_at(&u, 1);
+            tfn_kernels_for(TFN_ISA_BEST)->update_packed(p, g, &m, n, &u, work);
+            for (int i = 0; i <= N; i++) CHECK((p[i] == -7) == (i >= n));
+            CHECK(work[WORK] == -7);
+            for (int k = 0; k < 2; k++) {
+                CHECK(exponents[k][(n + 31) / 32] == 0x3f);
+                CHECK(((uint8_t *)data[k])[codes] == 0x3f);
+            }
+        }
 }
 
 /* Sums over all weights of the root and the size of the moments, read from a file as floats, and
@@ -601,7 +620,7 @@ int main(void)
 {
     RUN(moments_memory);
     RUN(moments_form);
-    RUN(moments_read_exactly);
+    RUN(moments_update_exactly);
     RUN(moments_mean);
     RUN(moments_quality);
     RUN(moments_same);
