@@ -41809,7 +41809,7 @@ TFN__SMALL_END
 /* Keys of config.json that no family has a rule for. This part knows which of them change nothing,
  * and which must never be skipped. Builds on json. */
 
-TFN__SMALL
+TFN__RARE
 /* A configuration has some forty keys. Each belongs to one of three classes:
  *
  *   - the family has a rule for it (part families): it sets an option, or must have one value;
@@ -42014,7 +42014,7 @@ static bool tfn__key_is_grave(const char *path)
         if (tfn__name_matches(tfn__grave_keys[i], path)) return true;
     return tfn__name_matches("*.*", path);
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> config_json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
@@ -42035,7 +42035,7 @@ enum { TFN__HUB_ACTIVATIONS = 15 };
  * found. */
 typedef struct tfn__layers { int32_t count, from, first, second; } tfn__layers;
 
-TFN__SMALL
+TFN__RARE
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
@@ -42723,7 +42723,7 @@ static void tfn__find_family(tfn_import *x)
     if (!x->family)
         tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", tfn__no_family_text, value);
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> pickle */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
@@ -43544,7 +43544,7 @@ typedef struct tfn__gguf {
 
 typedef enum tfn__gguf_form { TFN__GGUF_PLAIN, TFN__GGUF_MARKED, TFN__GGUF_QUOTED } tfn__gguf_form;
 
-TFN__SMALL
+TFN__RARE
 
 /* -- families: rows of GGUF ------------------------------------------------------------------ */
 
@@ -44348,7 +44348,7 @@ static bool tfn__is_gguf(const tfn_import *x)
 {
     return x->folder && tfn__name_matches("*.gguf", x->folder);
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> gguf_tokens */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS && TFN__TOKENIZERS
@@ -47368,7 +47368,7 @@ TFN__RARE_END
 
 enum { TFN__PEFT_NAME = 160 };          /* bytes of a name: a tensor's prefix, module and end */
 
-TFN__SMALL
+TFN__RARE
 
 /* -- adapter_config.json --------------------------------------------------------------------- */
 
@@ -48040,7 +48040,7 @@ TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m)
     tfn__import_close(x);
     return x->error.status;
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> peft_export */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS && TFN__GROUPS

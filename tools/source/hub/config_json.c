@@ -10,7 +10,7 @@
 #include "families.h"
 #include "keys.h"
 
-TFN__SMALL
+TFN__RARE
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
@@ -698,4 +698,4 @@ SHARED void tfn__find_family(tfn_import *x)
     if (!x->family)
         tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", tfn__no_family_text, value);
 }
-TFN__SMALL_END
+TFN__RARE_END

@@ -9,7 +9,7 @@
 #include "../files/ggml.h"
 #include "config_json.h"
 
-TFN__SMALL
+TFN__RARE
 
 /* -- families: rows of GGUF ------------------------------------------------------------------ */
 
@@ -813,4 +813,4 @@ SHARED bool tfn__is_gguf(const tfn_import *x)
 {
     return x->folder && tfn__name_matches("*.gguf", x->folder);
 }
-TFN__SMALL_END
+TFN__RARE_END

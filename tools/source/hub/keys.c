@@ -6,7 +6,7 @@
 /* Keys of config.json that no family has a rule for. This part knows which of them change nothing,
  * and which must never be skipped. Builds on json. */
 
-TFN__SMALL
+TFN__RARE
 /* A configuration has some forty keys. Each belongs to one of three classes:
  *
  *   - the family has a rule for it (part families): it sets an option, or must have one value;
@@ -211,4 +211,4 @@ SHARED bool tfn__key_is_grave(const char *path)
         if (tfn__name_matches(tfn__grave_keys[i], path)) return true;
     return tfn__name_matches("*.*", path);
 }
-TFN__SMALL_END
+TFN__RARE_END

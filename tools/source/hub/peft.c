@@ -12,7 +12,7 @@
 #include "keys.h"
 #include "pickle.h"
 
-TFN__SMALL
+TFN__RARE
 
 /* -- adapter_config.json --------------------------------------------------------------------- */
 
@@ -684,4 +684,4 @@ TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m)
     tfn__import_close(x);
     return x->error.status;
 }
-TFN__SMALL_END
+TFN__RARE_END
