@@ -10091,10 +10091,11 @@ static void TFN__N(tfn__random_values)(float *y, ptrdiff_t n, tfn_key key, uint6
         else TFN__N(tfn__draw_uniforms)(y, x, size);
     }
 #endif
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint64_t index = first + (uint64_t)i;
-        if (normal) y[i] = tfn_random_normal(key, index) * size;
-        else y[i] = (2 * tfn_random_uniform(key, index) - 1) * size;
+    for (ptrdiff_t i = 0; i < n; i++, first++) {
+        float draw;
+        if (normal) draw = tfn_random_normal(key, first);
+        else draw = 2 * tfn_random_uniform(key, first) - 1;
+        y[i] = draw * size;
     }
 }
 #endif
@@ -14403,6 +14404,7 @@ static ptrdiff_t tfn__sentence_step(const tfn__call *c)
 }
 static ptrdiff_t tfn__by_positions(const tfn__call *c)
 {
+    if (tfn__serial(c)) return 1;
     return tfn__pieces(c->r->batch, tfn__sentence_step(c));
 }
 /* Returns the sentences of this chunk. */
@@ -22678,20 +22680,16 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
 static void tfn__draw(const tfn_kernels *k, float *y, ptrdiff_t n, tfn_distribution base,
                       tfn_key key, uint64_t first, float size)
 {
-    switch (base) {
-    case TFN_DISTRIBUTION_XAVIER_UNIFORM:
-    case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
-    case TFN_DISTRIBUTION_MIRRORED:
-        k->random_values(y, n, key, first, size, false);
-        break;
-    case TFN_DISTRIBUTION_TRUNCATED_NORMAL:
-        k->random_values(y, n, tfn_key_fold(key, 0), first, 1, true);
-        tfn__draw_again(y, n, key, first);
-        for (ptrdiff_t i = 0; i < n; i++) y[i] *= size;
-        break;
-    default:
-        k->random_values(y, n, key, first, size, true);
+    const bool uniform = base == TFN_DISTRIBUTION_XAVIER_UNIFORM
+                      || base == TFN_DISTRIBUTION_FAN_IN_UNIFORM
+                      || base == TFN_DISTRIBUTION_MIRRORED;
+    if (base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) {
+        k->random_values(y, n, key, first, size, !uniform);
+        return;
     }
+    k->random_values(y, n, tfn_key_fold(key, 0), first, 1, true);
+    tfn__draw_again(y, n, key, first);
+    for (ptrdiff_t i = 0; i < n; i++) y[i] *= size;
 }
 
 /* Returns the standard deviation, or half-width sqrt(3 v) for variance v, of a matrix (in, out). */

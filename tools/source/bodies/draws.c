@@ -112,9 +112,10 @@ static void TFN__N(tfn__random_values)(float *y, ptrdiff_t n, tfn_key key, uint6
         else TFN__N(tfn__draw_uniforms)(y, x, size);
     }
 #endif
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const uint64_t index = first + (uint64_t)i;
-        if (normal) y[i] = tfn_random_normal(key, index) * size;
-        else y[i] = (2 * tfn_random_uniform(key, index) - 1) * size;
+    for (ptrdiff_t i = 0; i < n; i++, first++) {
+        float draw;
+        if (normal) draw = tfn_random_normal(key, first);
+        else draw = 2 * tfn_random_uniform(key, first) - 1;
+        y[i] = draw * size;
     }
 }

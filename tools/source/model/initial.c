@@ -94,20 +94,16 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
 static void tfn__draw(const tfn_kernels *k, float *y, ptrdiff_t n, tfn_distribution base,
                       tfn_key key, uint64_t first, float size)
 {
-    switch (base) {
-    case TFN_DISTRIBUTION_XAVIER_UNIFORM:
-    case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
-    case TFN_DISTRIBUTION_MIRRORED:
-        k->random_values(y, n, key, first, size, false);
-        break;
-    case TFN_DISTRIBUTION_TRUNCATED_NORMAL:
-        k->random_values(y, n, tfn_key_fold(key, 0), first, 1, true);
-        tfn__draw_again(y, n, key, first);
-        for (ptrdiff_t i = 0; i < n; i++) y[i] *= size;
-        break;
-    default:
-        k->random_values(y, n, key, first, size, true);
+    const bool uniform = base == TFN_DISTRIBUTION_XAVIER_UNIFORM
+                      || base == TFN_DISTRIBUTION_FAN_IN_UNIFORM
+                      || base == TFN_DISTRIBUTION_MIRRORED;
+    if (base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) {
+        k->random_values(y, n, key, first, size, !uniform);
+        return;
     }
+    k->random_values(y, n, tfn_key_fold(key, 0), first, 1, true);
+    tfn__draw_again(y, n, key, first);
+    for (ptrdiff_t i = 0; i < n; i++) y[i] *= size;
 }
 
 /* Returns the standard deviation, or half-width sqrt(3 v) for variance v, of a matrix (in, out). */

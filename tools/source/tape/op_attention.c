@@ -61,6 +61,7 @@ static ptrdiff_t tfn__sentence_step(const tfn__call *c)
 }
 SHARED ptrdiff_t tfn__by_positions(const tfn__call *c)
 {
+    if (tfn__serial(c)) return 1;
     return tfn__pieces(c->r->batch, tfn__sentence_step(c));
 }
 /* Returns the sentences of this chunk. */
