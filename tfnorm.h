@@ -12609,6 +12609,11 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
  * them, and the cutting of work into chunks and products that operations share. Builds on the
  * table of kernels. */
 
+/* A build whose tapes may run on several threads. */
+#if defined TFN__THREADS && !defined TFN__CHECKED
+#define TFN__TEAMS
+#endif
+
 /* The arguments of an operation's functions: pointers and sizes of this run. Absent inputs,
  * gradients that are not needed, and saved arrays of a tape that does not train are NULL, and every
  * function must expect that. `add` tells the kernel to add to an input's gradient instead of
@@ -13311,6 +13316,7 @@ static void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
+#ifdef TFN__TEAMS
 /* Returns the number of chunks of dx. */
 static ptrdiff_t tfn__linear_input_chunks(const tfn__call *c)
 {
@@ -13319,6 +13325,7 @@ static ptrdiff_t tfn__linear_input_chunks(const tfn__call *c)
     tfn__linear_products(c, &dx, &dw);
     return tfn__gradient_chunks(c, &dx);
 }
+#endif
 /* Returns the number of all chunks: blocks of dx, blocks of dW, ranges of columns of db. */
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
@@ -16866,9 +16873,7 @@ TFN__RARE_END
 /* Runs a planned tape: the forward and the backward, on one thread or several. Offers the threads
  * to work outside a tape, such as an optimizer's update. Builds on plan. */
 
-/* A build whose tapes may run on several threads. */
-#if defined TFN__THREADS && !defined TFN__CHECKED
-#define TFN__TEAMS
+#ifdef TFN__TEAMS
 /* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
  * 4 bytes, and clang would then call a library for atomics. */
 typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;

@@ -1235,7 +1235,7 @@ static void import_strange_names(void)
  * config.json beyond the limit. */
 static void import_paths(void)
 {
-    char folder[300], far[2000];
+    char folder[300], distant[2000];
     tfn_model_desc d = folders_desc(true);
     tfn_import x = folders_import(NULL, 0, NULL);
     tfn_model m;
@@ -1245,8 +1245,8 @@ static void import_paths(void)
     CHECK_INT(tfn_import_new(&m, folder, NULL), TFN_OK);
     tfn_model_free(&m);
     CHECK_INT(tfn_import_new(&m, "", NULL), TFN_BAD_FILE);
-    snprintf(far, sizeof far, "%01999d", 0);
-    x.folder = far;
+    snprintf(distant, sizeof distant, "%01999d", 0);
+    x.folder = distant;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_BAD_FILE);
     CHECK_SAYS(&x.error, "the folder's path has 1999 bytes, the limit is 768");
     f = fopen("build/config.json", "wb");

@@ -204,6 +204,7 @@ SHARED void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
+#ifdef TFN__TEAMS
 /* Returns the number of chunks of dx. */
 SHARED ptrdiff_t tfn__linear_input_chunks(const tfn__call *c)
 {
@@ -212,6 +213,7 @@ SHARED ptrdiff_t tfn__linear_input_chunks(const tfn__call *c)
     tfn__linear_products(c, &dx, &dw);
     return tfn__gradient_chunks(c, &dx);
 }
+#endif
 /* Returns the number of all chunks: blocks of dx, blocks of dW, ranges of columns of db. */
 SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {

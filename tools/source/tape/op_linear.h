@@ -14,7 +14,9 @@ SHARED void tfn__linear_forward(const tfn__call *c);
 SHARED ptrdiff_t tfn__linear_chunks(const tfn__call *c);
 SHARED void tfn__linear_prepare(const tfn__call *c);
 SHARED void tfn__linear_backward(const tfn__call *c);
+#ifdef TFN__TEAMS
 SHARED ptrdiff_t tfn__linear_input_chunks(const tfn__call *c);
+#endif
 SHARED ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c);
 SHARED ptrdiff_t tfn__time_of(const tfn__call *c);
 SHARED const int32_t *tfn__lengths_of(const tfn__call *c);

@@ -6,9 +6,7 @@
 /* Runs a planned tape: the forward and the backward, on one thread or several. Offers the threads
  * to work outside a tape, such as an optimizer's update. Builds on plan. */
 
-/* A build whose tapes may run on several threads. */
-#if defined TFN__THREADS && !defined TFN__CHECKED
-#define TFN__TEAMS
+#ifdef TFN__TEAMS
 /* A word that threads share. It is explicitly aligned, because 32-bit x86 aligns 8-byte integers to
  * 4 bytes, and clang would then call a library for atomics. */
 typedef __attribute__((__aligned__(8))) uint64_t tfn__atomic;

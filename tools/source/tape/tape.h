@@ -7,6 +7,11 @@
  * them, and the cutting of work into chunks and products that operations share. Builds on the
  * table of kernels. */
 
+/* A build whose tapes may run on several threads. */
+#if defined TFN__THREADS && !defined TFN__CHECKED
+#define TFN__TEAMS
+#endif
+
 /* The arguments of an operation's functions: pointers and sizes of this run. Absent inputs,
  * gradients that are not needed, and saved arrays of a tape that does not train are NULL, and every
  * function must expect that. `add` tells the kernel to add to an input's gradient instead of
