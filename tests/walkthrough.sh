@@ -29,9 +29,6 @@ append() {              # append PART: appends the standard input
     [ -s "$work/part" ] || { echo "README.md has no code for $1"; return 1; }
     cat "$work/part" >> "$work/source/$1"
 }
-change() {              # change PART SED-COMMAND
-    sed "$2" "$work/source/$1" > "$work/next" && mv "$work/next" "$work/source/$1"
-}
 macro() { sed 's/$/ \\/'; }         # lines of a macro
 
 method() { walk '#ifdef TFN__RULES' | before model/methods.h '#endif /* TFN__ALL */'; }
@@ -40,7 +37,6 @@ operation() {
         walk 'void (*relu3_forward)' | before api/api_kernels.h '} tfn_kernels;' &&
         walk 'TFNORM_API tfn_var tfn_relu3(' | sed '1!d; s/$/;/' |
             before api/api_tape.h 'TFNORM_API tfn_var tfn_activation(' &&
-        change bodies/table.c 's/TFN__N(tfn__erf))$/&,/' &&
         walk 'TFN__N(tfn__relu3_forward)' | before bodies/table.c '};' &&
         walk 'SHARED void tfn__relu3_op' | append tape/op_values.c &&
         walk 'X(RELU3' | macro | before tape/tape.h '    TFN__MORE_OPS(X)' &&

@@ -48,9 +48,9 @@ SHARED const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__TRAIN_KEPT(TFN__MODELS, tfn__random_values),
     /* updates with packed moments */
 #if TFN__PACKS
-    TFN__TRAIN(tfn__update_packed)
+    TFN__TRAIN(tfn__update_packed),
 #else
-    NULL
+    NULL,
 #endif
 };
 /* The next instance defines these anew. */
