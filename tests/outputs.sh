@@ -53,6 +53,7 @@ bench kernels --quick --no-peers --only dropout
 bench attention --quick --no-peers --only T=32
 bench train --quick --no-peers $shape
 bench decode --quick --no-peers $shape
+bench optim --quick $shape
 bench threads --quick --no-peers $shape
 bench threads --simulate 4 --quick $shape
 bench memory --quick --no-peers $shape
