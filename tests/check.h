@@ -126,8 +126,7 @@ static inline int check_tally(void)
 #define LEFT_OUT(...) (printf("left out: %s: ", check_name), printf(__VA_ARGS__), printf("\n"))
 
 #ifdef TFNORM_VERSION
-/* tfn_error_text, which here also checks that an error has numbers only for the "%d" of its
- * text. */
+/* Same as tfn_error_text. Also checks that an error has no more numbers than its text has "%d". */
 static inline const char *check_error_text(const tfn_error *e, char *buf, size_t size)
 {
     int places = 0;

@@ -1,6 +1,7 @@
-# No access just past the end of an array: tests with few products under the address sanitizer, in the
-# quick tier. Each array of a test and each piece of an arena ends at forbidden bytes (redzones.h).
-# clang -O0 compiles in seconds what -O1 compiles in a minute. sanitizers.sh runs all tests.
+# Finds accesses just past the end of an array: runs the quick tier of tests with few products under
+# the address sanitizer. Forbidden bytes follow each array of a test and each piece of an arena
+# (redzones.h). clang compiles in seconds with -O0, but takes a minute with -O1. sanitizers.sh runs
+# all tests.
 . ./check.sh
 cc=${CC:-cc}
 if have clang; then cc=clang; fi
@@ -15,7 +16,7 @@ if ! $cc $flags "$work/probe.c" -o "$work/probe" 2> /dev/null; then
     exit
 fi
 
-# The end of each piece is forbidden, and permitted again when the memory is taken once more.
+# An access past the end of a piece is an error, until the memory is taken again.
 cat > "$work/piece.c" <<'END'
 #define TFNORM_IMPLEMENTATION
 #include "../../../tfnorm.h"

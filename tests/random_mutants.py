@@ -23,8 +23,9 @@ KEEP=1: the library that the last run with this N and SEED built, with the tests
 KEEP=2: its programs, too, and what it noted of their cases.
 BUILD=1: build that library and end. SECONDS=900: judge no more faults after these. TIERS=quick: less
 work for what is not noticed, which then may be more.
-The program edges is that of edges.sh. Programs left out: forms in double, with poison and of small builds, the tests of the tools, and all
-scripts; what only they notice counts as not noticed."""
+The program edges runs what edges.sh runs. Programs left out: forms in double, with poison and of
+small builds, the tests of the tools, and all other scripts. What only they notice counts as not
+noticed."""
 import concurrent.futures, glob, os, pickle, random, re, resource, shutil, subprocess, sys, threading, time
 
 count, seed = int(sys.argv[1]), int(sys.argv[2])
@@ -337,7 +338,7 @@ int tests_case(const char *name, int ended, int errors)
 
 def limits(sanitized):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if not sanitized:                   # a sanitizer reserves terabytes
+    if not sanitized:                   # the sanitizer reserves terabytes of addresses
         resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
 
 

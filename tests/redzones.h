@@ -1,5 +1,5 @@
-/* For builds with the address sanitizer, included before everything else: pieces of an arena end at
- * bytes that are forbidden. A test that fills a whole block permits these again. */
+/* Builds with the address sanitizer include this file first. It forbids access to the bytes after
+ * each piece of an arena. memset permits access again, because tests fill whole blocks. */
 #ifndef REDZONES_H
 #define REDZONES_H
 #ifndef _DEFAULT_SOURCE

@@ -107,8 +107,9 @@ TEST(threads_updates) { updates_compare(); }
 TEST(threads_blocks) { blocks_compare(); }
 
 #ifndef _OPENMP
-/* Workers of threads.h. Each region calls each index once, also if several threads have regions at
- * the same time, if workers sleep in between, and if there are more parts than workers. */
+/* The workers of threads.h: a region runs each index exactly once, even if several threads run
+ * regions at the same time, if workers sleep between regions, or if there are more parts than
+ * workers. */
 enum { REGIONS = 300, PARTS = 5, CALLERS = 3 };
 static void count_call(void *calls, int index) { __atomic_fetch_add((int *)calls + index, 1, 0); }
 static void have_regions(void *wrong, int caller)

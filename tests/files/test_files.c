@@ -538,7 +538,7 @@ static unsigned char *files_save(const tfn_model *m, const tfn_checkpoint *with,
     return (unsigned char *)f.to;
 }
 
-/* A checkpoint has the moments that its optimizer keeps, and no others. */
+/* A checkpoint has exactly the moments that its optimizer keeps. */
 TEST(files_moments)
 {
     static const struct { tfn_optimizer optimizer; float beta1; int first, second; } rows[] = {
@@ -1391,8 +1391,7 @@ TEST(files_texts)
     tfn_model_free(&m);
 }
 
-/* Conversions between number formats. */
-/* A block is read from its 32 numbers and written to its bytes, and nothing beside them. */
+/* Encoding a block writes only its bytes, and decoding writes only its 32 numbers. */
 TEST(files_blocks_alone)
 {
     static const tfn_dtype dtypes[] = { TFN_DTYPE_Q8_0, TFN_DTYPE_Q4_0 };
@@ -1411,6 +1410,7 @@ TEST(files_blocks_alone)
     }
 }
 
+/* Conversions between number formats. */
 TEST(files_converted)
 {
     static const struct { float value; tfn_dtype dtype; bool fits; } blocks[] = {
@@ -1814,7 +1814,7 @@ static int files_temporaries(const char *folder)
 }
 #endif
 
-/* The descriptor that the next file gets: higher if one was left open. */
+/* Returns the descriptor that the next open file gets: it is higher if a file was left open. */
 static int files_lowest(void)
 {
     int fd = 0;
@@ -2269,8 +2269,8 @@ TEST(files_links)
     files_place_drop(&p);
 }
 
-/* The library follows all links that the system does, 40 on Linux and fewer elsewhere, and no
- * more than 40. */
+/* Saving follows as many links as the system does (40 on Linux, fewer elsewhere), but never more
+ * than 40. */
 TEST(files_many_links)
 {
     files_place p;

@@ -652,7 +652,7 @@ TEST(export_dtype_kept)
     tfn_model_free(&m);
 }
 
-/* Infinity and NaN are values of each dtype. */
+/* Infinity and NaN survive the export to float16. */
 TEST(export_not_finite)
 {
     static export_box b;
@@ -706,8 +706,8 @@ TEST(export_refused)
     export_refuses("recipe=gpt2 mup_base_width=8", NULL, "has mup_base_width 0, the model 8");
 }
 
-/* A work that is too small, a file that cannot be opened, a model whose sizes no family takes, and
- * labels without classes. */
+/* Errors: the work buffer is too small, a file cannot be opened, no family takes the model's sizes.
+ * Labels of a model without classes are ignored. */
 TEST(export_rooms)
 {
     static const char *const labels[] = { "yes", "no" };
@@ -806,7 +806,7 @@ TEST(export_folder)
     tfn_model_free(&m);
 }
 
-/* Folders have the names of files: what was written before them is removed again. */
+/* If a folder has the name of a file to write, the export fails and removes what it has written. */
 TEST(export_blocked)
 {
     static const char *const names[] = { "tokenizer.json", "tokenizer_config.json", "config.json" };
@@ -1046,8 +1046,8 @@ TEST(export_own_keys)
     tfn_model_free(&m);
 }
 
-/* A key without a default, rules that set no option, and classes of the caller: without '=' the key
- * names none, and an option that does not exist matches no model. */
+/* A required key, rules that set no option, and class names of a caller's family. `architectures`
+ * without '=' names no class, and a rule with an unknown option matches no model. */
 TEST(export_own_classes)
 {
     static const tfn_key_rule keys[] = {

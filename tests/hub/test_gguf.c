@@ -107,8 +107,8 @@ static void gguf_kept(tfn_model *m)
     tfn_model_free(m);
 }
 
-/* The scaling of Llama 3 is found from the divisors of rates alone, also if even the slowest rate
- * has only a part of the factor. */
+/* Llama 3's scaling is found from the divisors of rates, even if the divisor of the slowest rate is
+ * less than the factor. */
 TEST(gguf_scaling_found)
 {
     static const struct { float base, factor; int32_t context; } rows[] = {
@@ -523,7 +523,7 @@ TEST(gguf_rates)
     gguf_wrong_rates(2, 1e30f);
 }
 
-/* Where the number after this text, and `more` bytes, is in gguf_bytes. */
+/* Returns the place in gguf_bytes that is `more` bytes after this text. */
 static unsigned char *gguf_after(const char *text, size_t more)
 {
     const size_t n = strlen(text);
@@ -538,8 +538,7 @@ static void gguf_set(const char *text, size_t more, unsigned value)
     for (int i = 0; i < 4; i++) to[i] = (unsigned char)(value >> 8*i);
 }
 
-/* Heads of other sizes than the tensor of rates: of no channels, of too many, and no heads at all,
- * where nothing is compared. */
+/* A file is refused if its heads have no rates or too many. Without heads, nothing is compared. */
 TEST(gguf_rates_of_other_heads)
 {
     static const struct { unsigned heads, size, rates; bool refused; } rows[] = {
@@ -565,7 +564,7 @@ TEST(gguf_rates_of_other_heads)
     }
 }
 
-/* Divisors of 1 are no scaling; there must be one for each rate. */
+/* Divisors of 1 mean no scaling. There must be one for each rate. */
 TEST(gguf_rates_without_scaling)
 {
     static const char name[] = "rope_freqs.weight";

@@ -1280,7 +1280,7 @@ static void import_into(const tfn_model_desc *d, tfn_import *x)
     }
 }
 
-/* Makes the folder build a model with the config.json of `name` and one more file. */
+/* Writes a file into the folder build. */
 static void import_put_file(const char *name, const void *bytes, size_t size)
 {
     char path[100];
@@ -1290,6 +1290,7 @@ static void import_put_file(const char *name, const void *bytes, size_t size)
     CHECK(f && fwrite(bytes, 1, size, f) == size);
     if (f) fclose(f);
 }
+/* Writes the config.json of `name` and perhaps one more file into the folder build. */
 static void import_build(const char *name, const char *file, const void *bytes, size_t size)
 {
     static char config[IMPORT_TEXT];
@@ -1304,7 +1305,8 @@ static void import_unbuild(const char *file)
     if (file) remove(path);
 }
 
-/* A folder with the config.json of `name` and this file is refused with these words. */
+/* Checks that importing the config.json of `name` with this file fails, with `wanted` in the
+ * message. */
 static void import_build_refused(const char *name, const char *file, const void *bytes, size_t size,
                                  const char *wanted)
 {
@@ -1324,8 +1326,8 @@ static void import_build_refused(const char *name, const char *file, const void 
     import_unbuild(file);
 }
 
-/* A folder's weights are missing, or no safetensors file, or an index names a part that is missing,
- * or a tensor with too long a name. */
+/* A folder's weights are missing or no safetensors file, or its index names a missing part or a
+ * tensor with too long a name. */
 static void import_broken_weights(void)
 {
     static const char list[] = "model.safetensors.index.json";
@@ -1344,7 +1346,7 @@ static void import_broken_weights(void)
     import_build_refused("llama", list, wide, strlen(wide), "for which the model has no place");
 }
 
-/* Puts a safetensors file of one tensor into `to`; returns its bytes. */
+/* Writes a safetensors file with one tensor to `to`. Returns its size. */
 static size_t import_one_tensor(unsigned char *to, const char *name)
 {
     const int n = sprintf((char *)to + 8, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[1],"
@@ -1354,8 +1356,7 @@ static size_t import_one_tensor(unsigned char *to, const char *name)
     return (size_t)n + 12;
 }
 
-/* The head of BERT is left aside only if the weights can be read and none of its tensors is
- * there. */
+/* BERT's head is dropped only if the weights can be read and have none of its tensors. */
 TEST(import_lost_head)
 {
     static const char list[] = "model.safetensors.index.json";
@@ -1383,8 +1384,8 @@ TEST(import_lost_head)
     }
 }
 
-/* A file's table of positions may have more rows than the model, but not fewer, and must have its
- * columns. */
+/* A file's table of positions may have more rows than the model, but not fewer. Both must have the
+ * same columns. */
 TEST(import_positions)
 {
     static unsigned char file[1 << 15];
@@ -1434,7 +1435,7 @@ TEST(import_positions)
     }
 }
 
-/* Files of the caller that lack a tensor, or were never opened. */
+/* The caller's files lack a tensor, or were never opened. */
 static void import_files_wrong(void)
 {
     static char config[IMPORT_TEXT];
@@ -1452,7 +1453,8 @@ static void import_files_wrong(void)
     tfn_model_free(&m);
 }
 
-/* A blank model in the caller's memory keeps what the caller has put into LoRA's arrays. */
+/* Import into a blank model in the caller's memory leaves the arrays of LoRA as the caller set
+ * them. */
 TEST(import_lora_in_place)
 {
     static float weights[8192];
@@ -1833,7 +1835,7 @@ TEST(import_pickle_operations)
     import_opens(0, none);
 }
 
-/* A small pickle that reuses a long name would make a header of over 100 MB. */
+/* A small pickle that reuses a long name is refused: its header would have over 100 MB. */
 TEST(import_pickle_repeats)
 {
     static const char head[] = "q\0" IMPORT_TENSOR "q\1" "00(";
@@ -1848,7 +1850,7 @@ TEST(import_pickle_repeats)
     import_opens(0, "data.pkl has too many tensors");
 }
 
-/* A tensor whose values are stored column by column is named as such. */
+/* The message names a tensor that is stored column by column. */
 TEST(import_columns)
 {
     static const char ops[] = "}(X\x19\0\0\0model.embed_tokens.weight"

@@ -256,7 +256,7 @@ TEST(peft_factors)
     tfn_file_close(&peft_tensors);
 }
 
-/* Maps of one module with LoRA of other ranks, factors or values of A are stacked. */
+/* Maps of one module whose LoRA differs in rank, factor or values of A are stacked. */
 TEST(peft_unlike)
 {
     static const struct { const char *groups[2], *says; } rows[] = {
@@ -285,7 +285,7 @@ TEST(peft_unlike)
     }
 }
 
-/* Layers of other ranks do not share a name. */
+/* Layers with different ranks do not share a name. */
 TEST(peft_ranks)
 {
     static const char *const groups[] = { "decoder.0.self.q.weight rank=2", "decoder.1.self.q.weight rank=3" };
@@ -385,8 +385,8 @@ TEST(peft_rounded)
     tfn_file_close(&peft_tensors);
 }
 
-/* In float16 a value may be beyond the range, which no rounding helps; F32 may be given by name;
- * matrices that are frozen, and a name for the base. */
+/* An adapter in F32, with a name for its base, of a model with frozen matrices. In float16, a value
+ * beyond the range is an error, even with rounding. */
 TEST(peft_written)
 {
     static const char *const groups[] = { "decoder.*.self.q.weight rank=2", "decoder.*.ffn.* frozen" };
@@ -417,7 +417,7 @@ TEST(peft_written)
     tfn_model_free(&m);
 }
 
-/* A model without a head has names without the family's prefix. */
+/* The names of a model without a head lack the family's prefix. */
 TEST(peft_bare)
 {
     static peft_case c;
@@ -610,8 +610,8 @@ TEST(peft_errors)
     peft_refuses("llama-layer", "llama", layer, sizeof layer / sizeof *layer);
 }
 
-/* What changes nothing: the same weights, to the bit. A module that target_modules may or may not
- * mean is not required. */
+/* Changes of the configuration that leave the weights the same, to the bit. Modules that
+ * target_modules may or may not mean are not required. */
 TEST(peft_harmless)
 {
     static const struct { const char *name, *base, *from, *to; } rows[] = {
@@ -652,7 +652,7 @@ TEST(peft_harmless)
     }
 }
 
-/* Half of alpha is half of B; A stays. */
+/* Half of alpha halves B and leaves A. */
 TEST(peft_half_alpha)
 {
     static peft_memory p;
@@ -689,7 +689,7 @@ typedef struct peft_hand {
 static void peft_one(tfn_file *f, unsigned char *to, const char *header, size_t values)
 {
     const size_t n = strlen(header);
-    tfn_file_close(f);                  /* of the case before */
+    tfn_file_close(f);                  /* from the previous case */
     for (int i = 0; i < 8; i++) to[i] = (unsigned char)((uint64_t)n >> 8*i);
     memcpy(to + 8, header, n);
     memset(to + 8 + n, 0, values);
@@ -712,13 +712,14 @@ static void peft_by_module(peft_hand *h, const char *dtype, int bytes)
     h->x.family = tfn_family_find("gpt2");
 }
 
-/* GPT-2 with LoRA of this rank for queries, keys and values. */
+/* Makes GPT-2 with the LoRA of this group. */
 static bool peft_base(tfn_model *m, const char *group)
 {
     return peft_grouped(m, &group, 1);
 }
 
-/* What tfn_peft_read finds without a peek before it. The model stays as it is. */
+/* Checks that tfn_peft_read without a peek before it fails with this message and leaves the model
+ * as it is. */
 static void peft_read_refused(peft_hand *h, const char *group, const char *wanted)
 {
     tfn_model m;
@@ -753,7 +754,7 @@ TEST(peft_reads_wrong)
     peft_by_module(&h, "F8_E4M3", 1);
     peft_read_refused(&h, all, "lora_A.weight has a dtype that is not read");
     peft_by_module(&h, "F32", 4);
-    memset(&own, 0, sizeof own);                /* a family that knows queries alone */
+    memset(&own, 0, sizeof own);                /* a family that knows only queries */
     own.name = "own";
     own.prefix = "transformer.";
     own.tensors = tensors;
@@ -770,7 +771,7 @@ TEST(peft_reads_wrong)
     peft_read_refused(&h, all, "names that end in lora_A.weight");
 }
 
-/* Modules have a higher rank than the model's LoRA. */
+/* An adapter with a higher rank than the model's LoRA is refused. */
 TEST(peft_rank_too_low)
 {
     static peft_memory p;
@@ -786,7 +787,7 @@ TEST(peft_rank_too_low)
     tfn_file_close(&f);
 }
 
-/* A model with an error takes no adapter, except after a bad batch. */
+/* A model with an error is refused, except after a bad batch. */
 TEST(peft_after_errors)
 {
     static const tfn_status before[] = { TFN_OK, TFN_BAD_BATCH, TFN_NOT_READY };
@@ -802,7 +803,7 @@ TEST(peft_after_errors)
     }
 }
 
-/* Bytes that cannot be read any more after `fails` calls. */
+/* A source whose reads fail when `left` is used up. */
 typedef struct peft_disk {
     const unsigned char *bytes;
     int left;
@@ -815,7 +816,7 @@ static bool peft_get(void *user, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* The values of A or of B cannot be read: the model has the error of half a load. */
+/* If the values of A or of B cannot be read, the model keeps the error that it is half loaded. */
 TEST(peft_half_read)
 {
     static peft_hand h;
@@ -843,7 +844,7 @@ TEST(peft_half_read)
     }
 }
 
-/* A folder without tensors, with bad ones, and with a bad configuration. */
+/* A folder has no tensors, bad tensors, or a bad configuration. */
 TEST(peft_folders_wrong)
 {
     static const struct { const char *config, *file, *bytes, *wanted; } rows[] = {
@@ -870,8 +871,8 @@ TEST(peft_folders_wrong)
     }
 }
 
-/* Groups of a user's family for the one module of the adapter: names without sub-layers, many maps
- * of one sub-layer, too many groups, too long a name; and an adapter without tensors. */
+/* The groups that a peek makes for a user's families: names without sub-layers, many maps of one
+ * sub-layer, too many groups, too long a name. An adapter without tensors is an error. */
 TEST(peft_groups)
 {
     static const struct { const char *ours; int count; const char *first, *wanted; } rows[] = {
@@ -931,7 +932,8 @@ TEST(peft_write_errors)
     }
 }
 
-/* A model with an error, a family that does not fit, files and folders that cannot be opened. */
+/* Refused: a model with an error, a family that does not fit, files and folders that cannot be
+ * opened. */
 TEST(peft_write_refused)
 {
     static char path[2000];
@@ -959,7 +961,8 @@ TEST(peft_write_refused)
     tfn_model_free(&m);
 }
 
-/* Families of a user that are like GPT-2, with this tensor for queries, and perhaps another. */
+/* Makes a user's family that is like GPT-2, with this tensor for queries, and perhaps a second
+ * one. */
 static tfn_family peft_own(tfn_tensor_rule *tensors, const char *first, int32_t parts,
                            const char *second, int32_t others)
 {
@@ -1016,7 +1019,7 @@ TEST(peft_own_tensors)
     tfn_model_free(&m);
 }
 
-/* A family that knows only the maps of attention writes an adapter of these, and no other. */
+/* A family that knows only q, k and v writes an adapter of these, and refuses one of o. */
 TEST(peft_own_attention)
 {
     static const tfn_tensor_rule tensors[] = {

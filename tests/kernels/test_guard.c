@@ -367,7 +367,8 @@ static void guard_update(int n)
     guard.k->update_tensor(p, g, guard_coin() ? m : NULL, v, rows, cols, &u, work);
 }
 
-/* Moments of fewer bits start at 0. A gradient is not NaN, whose sign may depend on the machine. */
+/* Packed moments start at 0. Gradients are not NaN, because a NaN's sign may depend on the
+ * machine. */
 static void guard_packed(int n)
 {
     const ptrdiff_t blocks = (n + 31) / 32;

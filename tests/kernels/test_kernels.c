@@ -1321,8 +1321,8 @@ TEST(kernels_half)
     }
 }
 
-/* First values have the bits of single draws: lengths around a block of 64 draws, indices beyond
- * 2^32, and enough numbers for each quarter turn and rare lengths. */
+/* random_values has the bits of single draws, for lengths around a block of 64 draws, indices
+ * beyond 2^32, and enough numbers to reach each quarter turn and rare radii. */
 TEST(kernels_random_values)
 {
     static const ptrdiff_t lengths[] = { 0, 1, 63, 64, 65, 130, 10000 };
@@ -1350,7 +1350,7 @@ TEST(kernels_random_values)
     }
 }
 
-/* -- Muon: halves of symmetric products have the bits of whole products ------------------------ */
+/* -- Muon: half of a symmetric product, mirrored, has the bits of the whole -------------------- */
 
 enum { MUON_FLOATS = 340 * 345 };
 typedef struct muon_case {
@@ -1390,7 +1390,7 @@ static void muon_product(const tfn_kernels *k, float *c, const float *start, con
     k->matmul(&p, muon_work);
 }
 
-/* The first update of a matrix whose rows are at most as many as its columns. */
+/* Muon's first update, with whole products. The matrix must not have more rows than columns. */
 static void muon_reference(const tfn_kernels *k, const tfn_update_args *u, int rows, int cols)
 {
     const int n = rows * cols;
@@ -1424,8 +1424,8 @@ static void muon_reference(const tfn_kernels *k, const tfn_update_args *u, int r
         muon.p[i] = 0 - u->lr * u->matrix_rate * sqrtf((float)cols / (float)rows) * x[i];
 }
 
-/* Sides around a tile and a panel, chains of more than one block, and on the best set more than one
- * block of rows. */
+/* Sizes around a tile and a panel, and sums over more than one block. Only the best set also runs
+ * more than one block of rows, to save time. */
 TEST(kernels_muon_halves)
 {
     static const int shapes[][2] = { { 1, 1 }, { 5, 9 }, { 31, 64 }, { 40, 40 }, { 64, 65 },
@@ -1494,7 +1494,8 @@ static uint32_t packed_bits(float x)
     return u;
 }
 
-/* The code of x in a block with this exponent: random bits are added to those that it drops. */
+/* Returns the code of x in a block with this exponent. Adds random bits to the bits that it
+ * drops. */
 static uint8_t packed_fp8(float x, int exponent, int which, uint32_t random)
 {
     const uint32_t u = packed_bits(x);
@@ -1533,7 +1534,7 @@ static void packed_write(packed_case *c, int which, float *x, ptrdiff_t n)
     }
 }
 
-/* Gradients of all sizes, with zeros, infinities and NaN in some blocks. */
+/* Draws gradients of all magnitudes, with zeros, infinities and NaN in some blocks. */
 static void packed_gradients(float *g, int step)
 {
     for (int i = 0; i < PACKED_N; i++) {
@@ -1558,7 +1559,8 @@ static void packed_start(packed_case *c, tfn_moment_type type, bool second)
     for (int i = 0; i < PACKED_N; i++) c->p[i] = (float)(i % 7);
 }
 
-/* Three updates of n numbers by the kernel, and by `update` on numbers unpacked and packed here. */
+/* Compares four updates by the kernel with four by `update` between packed_read and
+ * packed_write. */
 static void packed_compare(const tfn_kernels *k, tfn_moment_type type, tfn_optimizer optimizer,
                            ptrdiff_t n)
 {

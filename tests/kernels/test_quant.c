@@ -448,8 +448,8 @@ TEST(quant_not_finite)
     }
 }
 
-/* A table is stored transposed, so that a row of it is an output. It has exactly the bytes that are
- * asked for. */
+/* A table is stored transposed, so that each of its rows is an output. Packing writes no byte after
+ * the size that tfn__packed_bytes returns. */
 TEST(quant_packed_tables)
 {
     enum { ROWS = 5, COLS = 70, ROOM = 1 << 14 };

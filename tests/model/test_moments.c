@@ -202,8 +202,8 @@ TEST(moments_form)
     }
 }
 
-/* An update of n numbers changes these and no more, also if their last block is not whole; of the
- * scratch it writes at most 512 floats, and of the codes whole blocks. */
+/* An update of n numbers changes no others, even if the last block is not full. It writes at most
+ * 512 floats of scratch, and whole blocks of codes. */
 TEST(moments_update_exactly)
 {
     enum { N = 70, BLOCKS = (N + 31) / 32, WORK = 512 };

@@ -409,7 +409,7 @@ TEST(step_keys)
     tfn_model_free(&m);
 }
 
-/* With one layer, the logits of a position depend on as many tokens as the window has. */
+/* With one layer, a token changes the logits of as many positions as the window has. */
 TEST(step_windows)
 {
     for (int32_t window = 1; window <= 3; window++) {
@@ -438,8 +438,8 @@ TEST(step_windows)
     }
 }
 
-/* Frozen weights stay as they are, also between the two points of schedule-free updates, and if a
- * rule keeps the length of all weights. */
+/* Frozen weights stay as they are, even if schedule-free updates move between two points and a rule
+ * keeps the length of all weights. */
 TEST(step_frozen_points)
 {
     tfn_model_desc d = step_desc("ngpt");
@@ -464,7 +464,7 @@ TEST(step_frozen_points)
     tfn_model_free(&m);
 }
 
-/* An activation is part of its linear map unless something is between them. */
+/* An activation is fused with its linear map unless another operation is between them. */
 TEST(step_fused_activations)
 {
     static const struct { const char *recipe; bool apart; } rows[] = {

@@ -204,8 +204,8 @@ TEST(debug_ends)
     }
 }
 
-/* A fold writes no more than the caller's parameters. The last is an output matrix, which is the
- * transposed embedding with its LoRA. */
+/* A fold writes only to the caller's parameters. The last one is an output matrix: the transposed
+ * embedding plus its LoRA. */
 TEST(debug_folded)
 {
     tfn_model_desc d;
@@ -234,7 +234,7 @@ TEST(debug_folded)
     tfn_model_free(&m);
 }
 
-/* Nothing after the final zero of a path, a name or a text is read. */
+/* The library reads nothing after the final zero of a path, a name or a text. */
 TEST(debug_strings)
 {
     static const char *const words[] = { "vocab", "isa", "best", "schedule", "build/none/x", "?" };

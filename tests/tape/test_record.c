@@ -169,7 +169,7 @@ TEST(record_first_error)
     CHECK_INT(record.t.error.node, 2);
 }
 
-/* Leaves on a tape that is full: no node, and no memory is the reason. */
+/* A leaf on a full tape adds no node and reports that there is no memory. */
 TEST(record_full)
 {
     for (int which = 0; which < 2; which++) {
@@ -192,7 +192,7 @@ TEST(record_full)
     }
 }
 
-/* After the last output of a layer there is no next one. */
+/* tfn__next_layer returns 0 after the last output of a layer. */
 TEST(record_next_layer)
 {
     tfn_var x, y;
@@ -597,7 +597,7 @@ TEST(record_half_loss)
 }
 
 /* A value without columns has no place, and a user's operation may have no inputs. */
-/* A row that belongs to a sentence and to no position has the random numbers of position 0. */
+/* Dropout of a row for a whole sentence uses the random numbers of position 0. */
 TEST(record_dropout_of_sentences)
 {
     float wanted[RECORD_B * RECORD_C];
@@ -618,7 +618,8 @@ TEST(record_dropout_of_sentences)
     CHECK_BITS(record_value(y), wanted, sizeof wanted);
 }
 
-/* A tape that does not train has room for a value and its product, not for those of gradients. */
+/* The work of a tape that does not train has room for products of the forward, but not of
+ * gradients. */
 TEST(record_work_of_inference)
 {
     enum { ROWS = 32, WIDE = 40, ALIGN = 32 };

@@ -2079,8 +2079,8 @@ TEST(hub_decoders)
     }
 }
 
-/* A tokenizer with one of these fields changed, as only a blob may have it, is none of
- * tokenizer.json. */
+/* Sets a field to a value that only a blob can have. tokenizer.json cannot express the
+ * tokenizer. */
 static void hub_not_published(tfn_tokenizer k, int change)
 {
     switch (change) {
@@ -2104,7 +2104,8 @@ static void hub_not_published(tfn_tokenizer k, int change)
     CHECK_INT(tfn_tokenizer_json_text(&k, NULL, 0), 0);
 }
 
-/* What tokenizer.json cannot express, or this library would read in another way. */
+/* Tokenizers that tokenizer.json cannot express, or that this library would read back
+ * differently. */
 TEST(hub_json_text_none)
 {
     static const char *const none[] = {
@@ -2664,7 +2665,7 @@ TEST(hub_hangul)
         { "\xed\x9e\xb0\xe1\x86\xa8", NULL },                 /* U+D7B0, an old vowel */
         { "\xea\xb0\x80\xcc\x81", NULL },
         { "\xe1\x84\x80\xe2\x83\x90", NULL }, { "\xea\xb0\x80\xe2\x83\x90", NULL },  /* U+20D0 */
-        { "\xef\xab\x8f", "\xf0\xa2\xa1\x8a" },              /* U+FACF: one of four bytes */
+        { "\xef\xab\x8f", "\xf0\xa2\xa1\x8a" },              /* U+FACF: its form has four bytes */
     };
     hub_box b = hub_file(HUB_QWEN2);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -2873,8 +2874,8 @@ TEST(hub_unknown_bytes)
     }
 }
 
-/* Characters at the ends of tables: compatibility forms beyond the last, and of one part that has
- * one; BERT's normalizer without its cleaning drops invalid bytes, too. */
+/* A character after the last one with a compatibility form, and one whose form has a form itself.
+ * BERT's normalizer drops invalid bytes even without clean_text. */
 TEST(hub_ends_of_tables)
 {
     static const char whole[] = "{'type':'WhitespaceSplit'}";
@@ -2960,7 +2961,8 @@ TEST(hub_parts_to_steps)
     free(b.mem);
 }
 
-/* A table of replacements by hand: "a" leads to a unit with this value, whose text is `to`. */
+/* Makes a tokenizer with a table of replacements, in which "a" leads to a unit with this value: the
+ * offset of the replacement. The only replacement, at offset 0, is `to`. */
 static hub_box hub_table(const char *digits, unsigned leaf, unsigned value, const char *to)
 {
     static char json[3000], text[2000];
@@ -2988,8 +2990,8 @@ TEST(hub_tables)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static const struct { unsigned leaf, value; const char *ids; } rows[] = {
         { 1, 0, "2 3 2" },                          /* "a" becomes "b" */
-        { 1, 0x7fffff, "1 3 2" },                   /* a text beyond the table */
-        { 5000, 0, "1 3 2" }                        /* a unit beyond it */
+        { 1, 0x7fffff, "1 3 2" },                   /* its text is beyond the table */
+        { 5000, 0, "1 3 2" }                        /* its unit is beyond the table */
     };
     char other[65], message[300];
     hub_box b;
@@ -3009,8 +3011,8 @@ TEST(hub_tables)
     CHECK(strlen(other) == 64);
 }
 
-/* A token without a text has no score that counts; two special tokens of one name cut at the first;
- * an added token with the name of a byte is no byte. */
+/* Unusual tokens: extreme scores, empty tokens, two special tokens with one name (the first is
+ * found), and added tokens with the name of a byte. */
 TEST(hub_odd_tokens)
 {
     tfn_tokenizer_source s;
@@ -3143,7 +3145,7 @@ TEST(hub_odd_tokens)
     free(b.mem);
 }
 
-/* Without room for what NFC gives, the count is enough for all ids. */
+/* Without a buffer, the count has room for all ids of the text in NFC. */
 TEST(hub_counts)
 {
     static char text[3001];
@@ -3158,7 +3160,7 @@ TEST(hub_counts)
     free(b.mem);
 }
 
-/* Parts of a post-processor that are refused, or wrong. */
+/* Post-processors with parts that are not supported or wrong. */
 TEST(hub_processors_refused)
 {
 #define HUB_SINGLE "{'type':'TemplateProcessing','single':[{'Sequence':{'id':'A','type_id':0}}],'special_tokens':{}}"

@@ -501,7 +501,7 @@ TEST(tokenize_more_pairs)
     }
 }
 
-/* The room for the bytes of words has a limit, however many words are asked for. */
+/* The room for the bytes of words has a limit, no matter how many words the caller asks for. */
 TEST(tokenize_most_words)
 {
     tfn_tokenizer_desc d = tokenize_desc(TFN_TOKENIZER_BPE, 300);

@@ -1,5 +1,5 @@
 /* The part of <math.h> that the header uses, for builds without a C library: WebAssembly, and
- * processors for which this machine has a compiler only. */
+ * processors for which only a compiler is installed. */
 #ifndef BARE_MATH_H
 #define BARE_MATH_H
 #define HUGE_VAL __builtin_huge_val()
