@@ -1,4 +1,4 @@
-"""Peers from npm, which run in a process of node of their own."""
+"""Runs packages from npm in a Node.js process of their own."""
 import json
 import os
 import shutil
@@ -9,16 +9,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def missing(folder, package):
-    """Says why the npm package of a folder cannot be measured; None if it can."""
+    """Returns why the npm package of a folder cannot be measured, or None if it can."""
     if not shutil.which("node"):
-        return "skipped: no program node"
+        return "skipped: node is not installed"
     if not os.path.isdir(os.path.join(folder, "node_modules", package)):
         return "skipped: %s has no npm package %s" % (folder, package)
     return None
 
 
 class Node:
-    """A script of this folder that answers each line of JSON with one of its own."""
+    """A script of this folder, which answers each line of JSON with a line of JSON."""
 
     def __init__(self, script, *arguments):
         self.script = script

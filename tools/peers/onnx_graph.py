@@ -1,4 +1,4 @@
-"""BERT's encoder as an ONNX file, for onnx_runtime.py; no library of ONNX is needed."""
+"""Writes BERT's encoder as an ONNX file for onnx_runtime.py, without a library of ONNX."""
 import struct
 
 import numpy as np
@@ -9,7 +9,7 @@ TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7}       # Te
 # -- protocol buffers -----------------------------------------------------------------------------
 
 def varint(number):
-    """Seven bits a byte, the lowest first; negative numbers have 64 bits."""
+    """Encodes seven bits per byte, the lowest first. Negative numbers have 64 bits."""
     coded, number = b"", number & (1 << 64) - 1
     while number > 127:
         coded += bytes([number & 127 | 128])
@@ -18,7 +18,8 @@ def varint(number):
 
 
 def field(number, value):
-    """A member of a message: a whole number, a float, a text, or bytes, which may be a message."""
+    """Encodes a field of a message: an integer, a float, a string, or bytes, which may be a
+    message."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):
@@ -28,14 +29,14 @@ def field(number, value):
 
 
 def message(*members):
-    """A message of pairs (number of the field, value)."""
+    """Encodes a message from pairs (field number, value)."""
     return b"".join(field(number, value) for number, value in members)
 
 
-# -- ONNX: numbers of fields are those of onnx.proto ----------------------------------------------
+# -- ONNX: the field numbers of onnx.proto --------------------------------------------------------
 
 def attribute(name, value):
-    """An AttributeProto: a float, a whole number, a text, or a list of whole numbers."""
+    """Encodes an AttributeProto: a float, an integer, a string, or a list of integers."""
     if isinstance(value, float):
         return message((1, name), (2, value), (20, 1))
     if isinstance(value, int):
@@ -46,14 +47,14 @@ def attribute(name, value):
 
 
 def value_info(name, kind, shape):
-    """A ValueInfoProto; the names in a shape are lengths that vary."""
+    """Encodes a ValueInfoProto. A string in the shape names a dimension that varies."""
     lengths = [(1, message((2 if isinstance(n, str) else 1, n))) for n in shape]
     tensor = message((1, TYPES[kind]), (2, message(*lengths)))
     return message((1, name), (2, message((1, tensor))))
 
 
 class Graph:
-    """Nodes are added in the order of their computation, and return the names of their outputs."""
+    """Nodes are added in the order of computation. Methods return the names of the outputs."""
 
     def __init__(self):
         self.members = []                       # of GraphProto
@@ -71,7 +72,7 @@ class Graph:
         return name
 
     def node(self, op, *inputs, outputs=1, domain="", **attributes):
-        """Inputs are names, or arrays that become constants."""
+        """Adds a node. Inputs are names, or arrays, which become constants."""
         inputs = [x if isinstance(x, str) else self.constant(x) for x in inputs]
         made = [self.name() for _ in range(outputs)]
         self.members.append((1, message(
@@ -80,7 +81,7 @@ class Graph:
         return made[0] if outputs == 1 else made
 
     def write(self, path, inputs, outputs):
-        """inputs and outputs: triples (name, type, shape)."""
+        """Writes the file. inputs and outputs are triples (name, type, shape)."""
         members = [(2, "bert"), *self.members, *((11, value_info(*x)) for x in inputs),
                    *((12, value_info(*y)) for y in outputs)]
         opsets = [message((1, ""), (2, 17)), message((1, "com.microsoft"), (2, 1))]
@@ -91,14 +92,14 @@ class Graph:
 # -- BERT -----------------------------------------------------------------------------------------
 
 def quantize(matrix):
-    """Bytes with a sign, and the scale of each column."""
+    """Returns signed bytes, and the scale of each column."""
     scales = np.abs(matrix).max(0) / np.float32(127)
     return np.rint(matrix / scales).astype(np.int8), scales
 
 
 class Bert(Graph):
-    """The encoder of Devlin et al. 2018, with the fused operators that onnxruntime's own optimizer
-    of such files uses. weights has the names that the hub's files have."""
+    """The encoder of Devlin et al. 2018, with the fused operators that onnxruntime's optimizer
+    makes of such files. weights has the names of the hub's files."""
 
     def __init__(self, config, weights, int8):
         super().__init__()
@@ -108,8 +109,8 @@ class Bert(Graph):
         return self.node(op, *inputs, domain="com.microsoft", **attributes)
 
     def products(self, x, *names):
-        """x W for each of the matrices. With int8, x is quantized once for all of them, with one
-        scale, and each column of a matrix has its own: y = scale scales (x W)."""
+        """Returns x W for each matrix. With int8, x is quantized once for all of them, with one
+        scale for x and one for each column of a matrix: y = scale scales (x W)."""
         matrices = [self.weights[name + ".weight"].T for name in names]
         if not self.int8:
             return [self.node("MatMul", x, matrix) for matrix in matrices]
@@ -151,7 +152,7 @@ class Bert(Graph):
         return self.add_norm(at + "output", x, y, at + "output.dense.bias")
 
     def save(self, path):
-        """The file: ids (batch, time) to hidden vectors (batch, time, width)."""
+        """Writes the file, which maps ids (batch, time) to hidden vectors (batch, time, width)."""
         time, width = self.config["max_position_embeddings"], self.config["hidden_size"]
         x = self.embed("ids")
         for i in range(self.config["num_hidden_layers"]):

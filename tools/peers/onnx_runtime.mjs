@@ -1,7 +1,7 @@
-/* node onnx_runtime.mjs FOLDER FILE ...: ONNX files run by the npm package onnxruntime-node of
- * FOLDER, for onnx_runtime.py. Each line of the standard input is { file, ids, path }: the place
- * of a file among the arguments, and lists of token ids. The model of the file runs once; with a
- * path, its output is written there. The answer is a line { seconds }, processor time. */
+/* node onnx_runtime.mjs FOLDER FILE ...: runs ONNX files with the npm package onnxruntime-node of
+ * FOLDER, for onnx_runtime.py. Each line of the standard input is { file, ids, path }: the index of
+ * a file among the arguments, lists of token ids, and perhaps where to write the output. The model
+ * of the file runs once. The answer is a line { seconds }, processor time. */
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Milliseconds of an encoder beside onnxruntime, in float32 and with weights of 8 bits.
+"""Times an encoder in tfnorm.h and in onnxruntime, in float32 and with weights of 8 bits.
 
     npm install --prefix FOLDER --ignore-scripts onnxruntime-node
     taskset -c 0 python3 tools/peers/onnx_runtime.py FOLDER [--width 384 768] [--batch 1 8]
 
 The script makes a BERT of MiniLM's shape (6 layers, 12 heads, 128 tokens) with random weights: a
-folder of the hub, which tfnorm.h imports, and two ONNX files (onnx_graph.py). In the second file,
-products are of integers, as onnxruntime's dynamic quantization writes them: MatMulInteger with
-weights of 8 bits, a scale for each column, and inputs that DynamicQuantizeLinear rounds to 8 bits.
-Beside it runs Q8 of tfnorm.h: a scale for each block of 32 weights, and of 32 inputs.
+folder of the hub, which tfnorm.h imports, and two ONNX files (onnx_graph.py). The second file
+multiplies integers, as onnxruntime's dynamic quantization does: MatMulInteger with weights of 8
+bits, one scale per column, and inputs that DynamicQuantizeLinear rounds to 8 bits. It is compared
+with Q8 of tfnorm.h, which has one scale per block of 32 weights and per block of 32 inputs.
 
 Each side computes the hidden vectors of texts that fill all 128 tokens, on one thread. The sides
-take turns; a time is processor time, the median of the rounds. In float32 the hidden vectors may
-differ by 1e-4. The error of 8 bits is the root of the mean square of its difference from float32
-on the same side; the hidden vectors' own mean square is about 1.
+take turns. A time is processor time, the median of the rounds. In float32 the hidden vectors may
+differ by 1e-4. The error of 8 bits is the root mean square of the difference from float32 on the
+same side. The mean square of the hidden vectors is about 1.
 """
 import argparse
 import json
@@ -46,8 +46,8 @@ def configuration(width, layers):
 
 
 def random_weights(config):
-    """Weights by the names that the hub's files have. Each matters: gains are about 1, and each row
-    of a matrix has about length 1."""
+    """Returns weights with the names of the hub's files. All of them affect the result: gains are
+    about 1, and rows of matrices have a length of about 1."""
     random = np.random.default_rng(1)
     width, inner = config["hidden_size"], config["intermediate_size"]
     weights = {}
@@ -78,7 +78,7 @@ def random_weights(config):
 
 
 def write_folder(folder, config, weights):
-    """config.json and model.safetensors."""
+    """Writes config.json and model.safetensors."""
     os.mkdir(folder)
     with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
         json.dump(config, file)
@@ -105,21 +105,21 @@ class Own:
                                               **weights)
 
     def run(self, ids):
-        """Processor time and hidden vectors."""
+        """Returns processor time and hidden vectors."""
         begin = time.process_time()
         hidden = self.model.hidden(ids)
         return time.process_time() - begin, hidden
 
 
 class OnnxRuntime:
-    """onnxruntime with one of the files of a process of node."""
+    """onnxruntime with one of the files that a Node.js process has opened."""
 
     def __init__(self, node, file, place, width):
         self.node, self.file, self.width = node, file, width
         self.path = os.path.join(place, "hidden")
 
     def run(self, ids, keep=False):
-        """The same; hidden vectors only if they are asked for."""
+        """Returns processor time, and the hidden vectors if `keep`."""
         question = {"file": self.file, "ids": ids.tolist()}
         if not keep:
             return self.node.ask(question)["seconds"], None
@@ -132,7 +132,7 @@ def rms(x):
 
 
 def timed(own, peer, ids, rounds):
-    """A text of the medians of both sides, which both have run before."""
+    """Returns the medians of both sides as text. Both sides must have run before."""
     took = [(own.run(ids)[0], peer.run(ids)[0]) for _ in range(rounds)]
     mine, theirs = (1e3 * statistics.median(t) for t in zip(*took))
     return "tfnorm.h %.1f ms, onnxruntime %.1f ms, ratio %.2f" % (
@@ -140,7 +140,7 @@ def timed(own, peer, ids, rounds):
 
 
 def compare(sides, title, ids, rounds):
-    """Prints the rows of a batch; whether the float32 sides agree."""
+    """Prints the rows of a batch. Returns whether the float32 sides agree."""
     exact = good = None
     for (own, peer), names in zip(sides, FORMS):
         hidden = own.run(ids)[1].copy(), peer.run(ids, keep=True)[1]
@@ -157,7 +157,7 @@ def compare(sides, title, ids, rounds):
 
 
 def measured(width, o):
-    """The rows of a width; whether both sides computed the same vectors."""
+    """Prints the rows of a width. Returns whether both sides computed the same vectors."""
     config = configuration(width, o.layers)
     weights = random_weights(config)
     with tempfile.TemporaryDirectory() as place:

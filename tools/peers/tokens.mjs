@@ -1,7 +1,7 @@
-/* node tokens.mjs FOLDER PACKAGE SOURCE: an npm package of FOLDER, for tokens.py. SOURCE is the
- * path of a tokenizer.json for tokenizers, and the name of an encoding for both forms of tiktoken.
- * Each line of the standard input is a JSON list of texts. The answer is a line { seconds, ids }:
- * processor time, and a list of ids for each text. */
+/* node tokens.mjs FOLDER PACKAGE SOURCE: encodes texts with an npm package of FOLDER, for
+ * tokens.py. SOURCE is the path of a tokenizer.json for tokenizers, and the name of an encoding for
+ * tiktoken and tiktoken-node. Each line of the standard input is a JSON list of texts. The answer
+ * is a line { seconds, ids }: processor time, and a list of ids for each text. */
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";

@@ -12,13 +12,13 @@ tokenizer.json. FOLDER has the npm package tokenizers. That library also finds t
 token in the text.
 
 The third command compares with tiktoken, OpenAI's Rust library, on encodings of OpenAI. The npm
-package tiktoken in FOLDER has that library compiled to WebAssembly, and the ranks of the tokens,
-from which the script makes the tokenizer.json that tfnorm.h reads. The npm package tiktoken-node
-has tiktoken-rs, a copy of the library as a package of Rust, compiled for the processor. It always
-finds special tokens, so TEXT must not contain <|endoftext|>. Calls of both also convert a string
-of JavaScript.
+package tiktoken in FOLDER has that library compiled to WebAssembly, and the ranks of the tokens.
+From these the script makes the tokenizer.json that tfnorm.h reads. The npm package tiktoken-node
+has tiktoken-rs, a Rust crate with a copy of the library, compiled to native code. It always finds
+special tokens, so TEXT must not contain <|endoftext|>. The times of both packages include the
+conversion of a JavaScript string.
 
-Each side encodes the text in pieces of so many lines. The sides take turns; a time is processor
+Each side encodes the text in pieces of --lines lines. The sides take turns. A time is processor
 time, the median of the rounds. Different ids are an error.
 """
 import argparse
@@ -68,7 +68,7 @@ class SentencePiece:
 
 
 class Package:
-    """A library of an npm package."""
+    """A tokenizer of an npm package."""
     NAMES = {"tokenizers": "tokenizers", "tiktoken": "tiktoken (WebAssembly)",
              "tiktoken-node": "tiktoken-rs (native)"}
 
@@ -96,7 +96,7 @@ class Own:
 
 
 def parts_of(token, ranks, below):
-    """The parts that merges of lower rank leave of a token."""
+    """Splits a token into the parts that remain after all merges of a rank below `below`."""
     parts = [token[i:i + 1] for i in range(len(token))]
     while len(parts) > 1:
         merged = [ranks.get(a + b, below) for a, b in zip(parts, parts[1:])]
@@ -108,8 +108,8 @@ def parts_of(token, ranks, below):
 
 
 def tokenizer_json(encoding):
-    """The tokenizer.json of an encoding of tiktoken. The rank of a token is its id and the rank of
-    the merge that makes it; a piece of the text that is a token is not merged."""
+    """Returns the tokenizer.json of a tiktoken encoding. A token's rank is its id, and the rank of
+    the merge that makes it. A piece of the text that is a token is not merged."""
     ranks = {}
     for line in encoding["bpe_ranks"].splitlines():
         _, first, *tokens = line.split()
@@ -157,7 +157,7 @@ def published(file, texts, o):
 
 
 def ranked(name, texts, o):
-    """A row for each form of tiktoken that the folder has."""
+    """Prints a row for each tiktoken package in the folder."""
     file = os.path.join(o.node, "node_modules", "tiktoken", "encoders", name + ".json")
     with open(file, encoding="utf-8") as opened:
         own = Own(tfnorm.Tokenizer.of(json=tokenizer_json(json.load(opened))), texts)
