@@ -1246,13 +1246,13 @@ typedef enum tfn_moment_type {
     TFN__MOMENT_TYPE_LIST(TFN__CHOICE_ENUM) TFN_MOMENT_TYPE_COUNT
 } tfn_moment_type;
 
-/* Packed moments of the values that update_packed gets. */
+/* Packed moments of the values that update_packed changes. */
 typedef struct tfn_packed_moments {
     tfn_moment_type type;       /* BF16 or FP8 */
-    void    *data[2];           /* m and v, or NULL if there is none. FP8: whole blocks */
+    void    *data[2];           /* m and v; NULL if the optimizer has none. FP8: whole blocks */
     uint8_t *exponents[2];      /* FP8: one for each block of 32 numbers */
-    tfn_key  key;               /* value i is rounded with draw first + i */
-    uint64_t first;
+    tfn_key  key;               /* of the random bits that round */
+    uint64_t first;             /* value i uses draw first + i */
 } tfn_packed_moments;
 
 /* The constants of one pass of an optimizer over n values. */
@@ -1393,11 +1393,11 @@ typedef struct tfn_kernels {
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
     void (*erf)(float *y, const float *x, ptrdiff_t n);
-    /* y = size * the draws of a key from index `first` on: tfn_random_normal, or if not `normal`
+    /* y[i] = size * draw first + i of the key: tfn_random_normal if `normal`, otherwise
      * 2 * tfn_random_uniform - 1. */
     void (*random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first, float size,
                           bool normal);
-    /* `update` with packed moments. work: 512 floats. NULL if the build omits them. */
+    /* Same as `update`, with packed moments. work: 512 floats. NULL in builds without them. */
     void (*update_packed)(float *p, const float *g, const tfn_packed_moments *m, ptrdiff_t n,
                           const tfn_update_args *u, float *work);
 } tfn_kernels;
@@ -4365,8 +4365,8 @@ static void tfn__only_count(tfn__arena *a)
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
-/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. No piece owns
- * the bytes from its end to the next multiple of TFN__ALIGN, so they are forbidden. */
+/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. Forbids
+ * access to the bytes between the end of the piece and the next multiple of TFN__ALIGN. */
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
@@ -4639,7 +4639,8 @@ static inline double tfn__exp(double x)
     return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
 }
 
-/* Taylor's series of artanh(s)/s, sin(x)/x and cos(x), in powers of the square. */
+/* Coefficients of the Taylor series of artanh(s)/s, sin(x)/x and cos(x), in powers of the
+ * square. */
 #define TFN__LOG_SERIES                                                                            \
     { 1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19 }
 #define TFN__SINE_SERIES                                                                           \
@@ -4684,18 +4685,18 @@ static inline double tfn__pow(double x, double y)
     return tfn__exp(y * tfn__log(x));
 }
 
-/* pi/2 in three parts. The first two have 33 bits, so that n times a part is exact (Cody & Waite
- * 1980); quarter turns in a radian; and 2 pi/2^32. */
+/* pi/2 is the sum of the first three. HIGH and MIDDLE have 33 bits, so that n times each is exact
+ * (Cody & Waite 1980). TFN__QUARTERS is 2/pi, and TFN__TURN is 2 pi/2^32. */
 #define TFN__QUARTER_HIGH   1.57079632673412561417e+00
 #define TFN__QUARTER_MIDDLE 6.07710050630396597660e-11
 #define TFN__QUARTER_LOW    2.02226624879595063154e-21
 #define TFN__QUARTERS       0.63661977236758134308
 #define TFN__TURN           (6.28318530717958647693 / 4294967296.0)
 
-/* Returns sin(x + turns pi/2) for |x| up to a million. The rest, |r| <= pi/4, goes into Taylor's
- * series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign: branches would
- * be wrong half the time for random angles, and a first value of a weight would take four times as
- * long. */
+/* Returns sin(x + turns pi/2) for |x| up to a million. The rest after n pi/2, |r| <= pi/4, goes
+ * into Taylor's series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign:
+ * branches would be wrong half the time for random angles, and a first value of a weight would take
+ * four times as long. */
 static inline double tfn__sine(double x, int32_t turns)
 {
     static const double odd[] = TFN__SINE_SERIES;
@@ -6019,7 +6020,8 @@ typedef struct tfn__muon {
     ptrdiff_t rows, cols, n;
 } tfn__muon;
 
-/* Packed moments: FP8 numbers that share an exponent, and numbers that are unpacked at once. */
+/* Packed moments: how many FP8 numbers share an exponent, and how many numbers are unpacked at a
+ * time. */
 enum { TFN__MOMENT_BLOCK = 32, TFN__MOMENT_PIECE = 256 };
 #endif
 /* >> intrinsics */
@@ -6958,9 +6960,9 @@ static TFN__INLINE void TFN__N(tfn__store_rows)(const tfn_matmul_args *t, const 
 }
 
 /* Computes W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k
- * numbers of column l. STEPS of these are transposed in registers and used for all rows. AVX2 is a
- * tenth faster with 8 steps than with 4; AVX-512 is a tenth faster with 4 than with 16. For every
- * 16 steps, a cache line of each of the next W rows of b is prefetched. */
+ * numbers of column l. Transposes STEPS numbers of each column in registers and uses them for all
+ * rows. With AVX2, 8 steps are a tenth faster than 4. With AVX-512, 4 are a tenth faster than 16.
+ * Every 16 steps prefetch one cache line of each of the next W rows of b. */
 #define TFN__STEPS (TFN__W == 8 ? 8 : 4)
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
@@ -7152,8 +7154,9 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
-/* Returns the column of the first tile to compute in rows i ... of s: 0, or if c is symmetric with
- * element (0, 0) at `corner`, the panel that the diagonal crosses in row i. */
+/* Returns the first column to compute in the rows of s from i on: 0 unless c is symmetric. Then
+ * `corner` points to element (0, 0), and the result is the start of the panel that the diagonal
+ * crosses in row i, or s->n if it passes s. */
 static TFN__INLINE ptrdiff_t TFN__N(tfn__first_panel)(const tfn_matmul_args *s, ptrdiff_t i,
                                                       const float *corner)
 {
@@ -7167,7 +7170,7 @@ static TFN__INLINE ptrdiff_t TFN__N(tfn__first_panel)(const tfn_matmul_args *s, 
 
 /* Computes all tiles of s, whose columns of b stay in L2. Packed rows of a are in panels of a
  * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. If c is
- * symmetric (see tfn__matmul_blocks), tiles below its diagonal are left out. */
+ * symmetric (see tfn__matmul_blocks), skips the tiles below its diagonal. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed, const float *corner)
 {
     tfn_matmul_args t = *s;
@@ -7298,8 +7301,8 @@ static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matm
 }
 
 /* The general product: blocks of KC steps, each cut into blocks of columns of b. If k is 0, c
- * becomes start. If c is known to be symmetric, `corner` is p->c, and only tiles that touch or lie
- * above its diagonal are computed; otherwise it is NULL. */
+ * becomes start. A caller that knows that c is symmetric passes p->c as `corner`, so that tiles
+ * below the diagonal are skipped. Others pass NULL. */
 static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work, const float *corner)
 {
     const bool pack_b = TFN__N(tfn__packs_b)(p);
@@ -7506,7 +7509,7 @@ static TFN__INLINE void TFN__N(tfn__halves_rows)(const tfn_matmul_args *p, const
 
 /* -- few rows, w (n, k): a table of words ------------------------------------------------------ */
 
-/* Converts eight steps: v[i] holds in each lane steps 2i and 2i + 1 of a word. */
+/* Converts 8 steps to floats. Each lane of v[i] holds steps 2i and 2i + 1 in its two halves. */
 static TFN__INLINE void TFN__N(tfn__halves_split)(TFN__V *step, const TFN__V *v, tfn_weights type)
 {
     TFN__UNROLL
@@ -9445,8 +9448,8 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 }
 
 /* -- optimizers of whole tensors --------------------------------------------------------------
- * To compile fast they are optimized with -O1, or by clang for size. Muon spends its time in
- * products, which are in section dense. */
+ * Compiled with -O1, or by clang for size, to save compile time: Muon spends its time in products,
+ * which are in section dense. */
 #if defined TFN__TUNED && TFN__W > 1
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
@@ -9511,9 +9514,9 @@ static void TFN__N(tfn__mirror)(float *c, ptrdiff_t n)
     }
 }
 
-/* c (n, n) = a b, which is symmetric to the last bit: a product of two numbers does not depend on
- * their order, and elements (i, j) and (j, i) have the same products in the same order. So only
- * half of it is computed. */
+/* c (n, n) = a b, for a result that is symmetric to the last bit: only half of it is computed. It
+ * is symmetric because elements (i, j) and (j, i) add the same products in the same order, and a
+ * product does not depend on the order of its factors. */
 static void TFN__N(tfn__symmetric_product)(const tfn_matmul_args *p, float *work)
 {
     TFN__N(tfn__matmul_blocks)(p, work, p->c);
@@ -9546,8 +9549,8 @@ static void TFN__N(tfn__muon_square)(const tfn__muon *s)
     TFN__N(tfn__cut_all)(s->a, s->n * s->n, TFN__TAIL);
 }
 
-/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. A square of a
- * symmetric a is symmetric. */
+/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. If b is a, it
+ * must be symmetric: then its square is, too, and half of it is computed. */
 static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float *start,
                                       const float *a, const float *b, ptrdiff_t rows,
                                       ptrdiff_t cols, ptrdiff_t k)
@@ -9812,20 +9815,20 @@ TFN__SMALL_END
 #endif
 /* >> moments */
 #if defined TFN__BODY
-/* Updates with moments of fewer bits (tfn_moment_type): each piece is unpacked, updated, and packed
- * again. Conversions use only integer shifts and sums, roots, and exact squares and differences, so
- * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
- * largest number. A code has a sign (only in the first moment), 4 bits e, and a fraction f of 3
- * bits (first moment) or 4 bits (second). It means
+/* Updates with packed moments (tfn_moment_type): unpacks each piece, updates it, and packs it
+ * again. Conversions use only integer operations, square roots, and exact squares and differences,
+ * so that every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent
+ * of its largest number. A code has a sign (only in the first moment), a 4-bit exponent e, and a
+ * fraction f of 3 bits (first moment) or 4 bits (second). Its value is
  *
  *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
  *
  * So the largest number has e = 14, or 15 if it is rounded up. A tensor's codes come first, padded
  * with 0 to whole blocks, then one byte per block, E + 127. Loops over a block have a constant
- * length and no branches, so that compilers make vectors of them. */
+ * length and no branches, so that compilers vectorize them. */
 #if TFN__PACKS
-/* y = the numbers of a block. part is e and f in the place of a float's exponent and fraction.
- * Numbers with e = 0 are differences, as in tfn__from_f16. */
+/* Decodes a block. `part` holds e and f in the position of a float's exponent and fraction. Numbers
+ * with e = 0 are computed as differences, as in tfn__from_f16. */
 static TFN__INLINE void TFN__N(tfn__fp8_read)(float *y, const uint8_t *codes, uint32_t exponent,
                                               const int which)
 {
@@ -9844,7 +9847,7 @@ static TFN__INLINE void TFN__N(tfn__fp8_read)(float *y, const uint8_t *codes, ui
     }
 }
 
-/* y = the numbers of a block whose numbers are NaN, or could be denormal and count as 0. */
+/* Decodes a block whose numbers are all x or -x: NaN, or 0 because they could be denormal. */
 static void TFN__N(tfn__fp8_same)(float *y, const uint8_t *codes, float x, int which)
 {
     for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
@@ -9853,9 +9856,9 @@ static void TFN__N(tfn__fp8_same)(float *y, const uint8_t *codes, float x, int w
     }
 }
 
-/* Encodes a block x, and its exponent. The second moment is stored as its root. Adding random bits
- * to the bits of the fraction that the code drops makes them carry with a probability equal to
- * their value. */
+/* Encodes a block x and its exponent. Stores the second moment as its root. Rounds stochastically:
+ * adds random bits to the fraction bits that the code drops, so that they carry with a probability
+ * equal to their value. */
 static TFN__INLINE void TFN__N(tfn__fp8_write)(uint8_t *codes, uint8_t *exponent, float *x,
                                                const uint32_t *random, const int which)
 {
@@ -9903,7 +9906,7 @@ static void TFN__N(tfn__bf16_write)(uint16_t *half, const float *x, const uint32
     }
 }
 
-/* The halves of the draws of a block: x = key + (index + 1) golden. */
+/* Computes the draws of a block, split into halves. x is key + (index + 1) * TFN__GOLDEN. */
 static void TFN__N(tfn__moment_draws)(uint32_t *low, uint32_t *high, uint64_t x)
 {
     for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
@@ -9913,7 +9916,8 @@ static void TFN__N(tfn__moment_draws)(uint32_t *low, uint32_t *high, uint64_t x)
     }
 }
 
-/* y = n numbers of moment `which` from `at` on, which begins a block. Whole blocks are written. */
+/* Decodes n numbers of moment `which` from `at` on, where a block begins. FP8 fills whole blocks of
+ * y. */
 static void TFN__N(tfn__moment_read)(float *y, const tfn_packed_moments *m, int which,
                                      ptrdiff_t at, ptrdiff_t n)
 {
@@ -9932,7 +9936,7 @@ static void TFN__N(tfn__moment_read)(float *y, const tfn_packed_moments *m, int 
     }
 }
 
-/* Stores a block of moment `which` from x, which it overwrites. */
+/* Encodes a block of moment `which` from x, and overwrites x. */
 static void TFN__N(tfn__moment_write)(float *x, const tfn_packed_moments *m, int which,
                                       ptrdiff_t at, ptrdiff_t n, const uint32_t *random)
 {
@@ -9948,7 +9952,7 @@ static void TFN__N(tfn__moment_write)(float *x, const tfn_packed_moments *m, int
     else TFN__N(tfn__fp8_write)(codes, exponent, x, random, 0);
 }
 
-/* tfn__update with packed moments. work holds a piece of both moments. */
+/* Same as tfn__update, with packed moments. work holds one unpacked piece of each moment. */
 static void TFN__N(tfn__update_packed)(float *p, const float *g, const tfn_packed_moments *m,
                                        ptrdiff_t n, const tfn_update_args *u, float *work)
 {
@@ -9977,12 +9981,12 @@ static void TFN__N(tfn__update_packed)(float *p, const float *g, const tfn_packe
 #endif
 /* >> draws */
 #if defined TFN__BODY
-/* Random numbers for first values. Loops have a constant length, no branches and no calls, so that
- * compilers make vectors of them: section simd has no macros for doubles. Narrow sets draw one
- * number at a time, because two doubles in a vector gain nothing. */
+/* Random numbers for initial weights. Section simd has no macros for doubles, so compilers must
+ * vectorize these loops: they have a constant length, no branches and no calls. Sets with narrow
+ * vectors draw one number at a time, because two doubles in a vector gain nothing. */
 
 #if TFN__W >= 8
-/* Draws in a block. */
+/* Draws computed at a time. */
 #define TFN__DRAWS 64
 
 /* Returns the integer u < 2^52 as a double: 2^52 + u has the bits of u in its fraction. */
@@ -9998,7 +10002,7 @@ static TFN__INLINE uint64_t TFN__N(tfn__double_bits)(double x)
     return u;
 }
 
-/* tfn__series, for loops over vectors. */
+/* Same as tfn__series, unrolled so that the loop around it can be vectorized. */
 static TFN__INLINE double TFN__N(tfn__each_series)(const double *c, const int n, double x)
 {
     double y = c[n - 1];
@@ -10007,14 +10011,15 @@ static TFN__INLINE double TFN__N(tfn__each_series)(const double *c, const int n,
     return y;
 }
 
-/* The draws of a key from an index on: x = key + (index + 1) golden. */
+/* Computes the next block of draws of a key. x is key + (index + 1) * TFN__GOLDEN. */
 static TFN__NOINLINE void TFN__N(tfn__draw_bits)(uint64_t *bits, uint64_t x)
 {
     for (int i = 0; i < TFN__DRAWS; i++) bits[i] = tfn__mix(x + (uint64_t)i * TFN__GOLDEN);
 }
 
-/* y = -2 ln u, u = (the upper half of a draw + 1/2)/2^32, as tfn__log computes ln. m > sqrt(2) if
- * the fraction of m exceeds sqrt(2)'s; then the sum of `high` carries into the exponent. */
+/* y = -2 ln u, where u = (upper half of a draw + 1/2)/2^32, with the operations of tfn__log. `high`
+ * is 1 if the fraction is above that of sqrt(2): the sum carries into bit 52. Then m is halved, and
+ * n is one more. */
 static TFN__NOINLINE void TFN__N(tfn__draw_logs)(float *y, const uint64_t *bits)
 {
     static const double c[] = TFN__LOG_SERIES;
@@ -10031,8 +10036,8 @@ static TFN__NOINLINE void TFN__N(tfn__draw_logs)(float *y, const uint64_t *bits)
     }
 }
 
-/* y = cos(2 pi v), v = the lower half of a draw / 2^32, as tfn__cos computes it. Both series are
- * computed, and the bits of one are selected. */
+/* y = cos(2 pi v), where v = lower half of a draw / 2^32, with the operations of tfn__cos. Computes
+ * both series and selects the bits of one. */
 static TFN__NOINLINE void TFN__N(tfn__draw_cosines)(float *y, const uint64_t *bits)
 {
     static const double odd[] = TFN__SINE_SERIES;
@@ -10080,7 +10085,7 @@ static void TFN__N(tfn__draw_uniforms)(float *y, uint64_t x, float size)
 }
 #endif
 
-/* y = size * the draws from `first` on: normal numbers, or uniform ones in [-1, 1). */
+/* y = size * draws from index `first` on: normal, or uniform in [-1, 1). */
 static void TFN__N(tfn__random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first,
                                        float size, bool normal)
 {
@@ -10975,8 +10980,8 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
  *   QLOW, QHIGH       the lower or upper half of each byte, 0 .. 15
  *   QDOT8(s, w, x)    in each lane s plus four products of the lane's four q in w and the four q of
  *                     the inputs at x, for Q8
- *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8. Without it both types share a loop,
- *                     which has half the code, and QDOT8 is used for both
+ *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8. Optional: without it, both types
+ *                     share one loop with QDOT8, which halves the code
  *   QEXTRA8           the offset of q in QDOT8: 128 if the instruction needs unsigned bytes, else
  *                     0 (for Q4 it is 8). Offset times sum of inputs is subtracted in advance
  *   QPREPARE8(w)      adds that offset to bytes as they are stored
@@ -11308,8 +11313,8 @@ static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, 
 }
 
 /* Computes a tile y (rows, 16): a panel of w times `rows` rows of inputs, from row i on, added to
- * the start values. Callers pass constant `rows`, and with QDOT4 a constant `four`, which makes one
- * loop for each.
+ * the start values. Callers pass a constant `rows`, and with QDOT4 a constant `four`, so that each
+ * case compiles to its own loop.
  *
  * It does QW outputs at a time. Their chains stay in registers over all blocks. The weights of a
  * block are loaded once, in the form that QDOT needs. Then each row multiplies them by its own
@@ -12609,7 +12614,7 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
  * them, and the cutting of work into chunks and products that operations share. Builds on the
  * table of kernels. */
 
-/* A build whose tapes may run on several threads. */
+/* Defined in builds whose tapes may run on several threads. */
 #if defined TFN__THREADS && !defined TFN__CHECKED
 #define TFN__TEAMS
 #endif
@@ -13052,7 +13057,7 @@ static void tfn__add_product(tfn_matmul_args *p)
 /* Chunks of a product (m, n) with sums over k are blocks of equal size. Blocks never cut the sum.
  * A block packs its rows of a and its columns of b for itself, so blocks are as square as rows and
  * columns allow: among all of the same area these read the least. Their number is a multiple of the
- * threads, because 9 blocks keep two threads busy as long as 10. */
+ * thread count, because 9 blocks take two threads as long as 10. */
 typedef struct tfn__blocks {
     ptrdiff_t rows, cols;
 } tfn__blocks;
@@ -14404,7 +14409,7 @@ static void tfn__embed_op(const tfn__call *c)
         c->k->embed_forward(c->y + r*c->cols, c->x[0], &zero, 1, c->cols, c->x_rows[0], scale);
 }
 
-/* Returns the sentences in a chunk of an operation that depends on the position. */
+/* Returns how many sentences are in a chunk of an operation that depends on the position. */
 static ptrdiff_t tfn__sentence_step(const tfn__call *c)
 {
     return tfn__row_step(c, c->r->batch, tfn__time_of(c) * c->cols);
@@ -17373,14 +17378,14 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * The protocol: a round is an entry, or the clearing of its padding. A queue holds the number of a
  * round and of its next chunk in one word, so that a compare-and-swap can only take a chunk of the
  * intended round. A queue that is still at an earlier round has given no chunk of this one. `done`
- * counts the finished chunks of all rounds so far. A thread that has walked to a round knows the
- * count before it, and takes no chunk until it reads that count or more. Its acquire makes
- * everything that the chunks wrote visible. A thread that was suspended finds the queues of its
+ * counts the finished chunks of all rounds so far. A thread that has walked to a round knows how
+ * many chunks precede it, and takes none until `done` has reached that number. Its acquire makes
+ * everything that these chunks wrote visible. A thread that was suspended finds the queues of its
  * round empty, and walks on without taking a chunk.
  *
- * The caller, thread 0, does a small round, without a queue. The others pass it, and wait at the
- * next round that threads share. So small entries in a row cost no exchange between threads, and
- * the entries before the first large one run before the team starts. */
+ * The caller, thread 0, runs small rounds without a queue. The other threads skip them, and wait at
+ * the next round that threads share. So consecutive small entries need no synchronization. Small
+ * entries before the first shared one run before the team starts. */
 
 enum { TFN__QUEUES = 16 };         /* most queues; more threads share them */
 
@@ -17394,12 +17399,12 @@ typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last, queues;
-    char     line[64];             /* what all read is not in the cache line of a queue */
+    char     line[64];             /* keeps the fields above out of the cache lines of queues */
     tfn__queue  queue[TFN__QUEUES];
     tfn__atomic done;              /* chunks finished since the region began */
 } tfn__team;
 
-/* Rounds below so many multiplications of a product, or numbers of another entry, are small. */
+/* A round is small below this many multiplications of a product, or numbers of another entry. */
 enum { TFN__SMALL_STEPS = 524288, TFN__SMALL_FLOATS = 16384 };
 
 /* How often a waiting thread spins before it yields the processor. Entries of small models are
@@ -17455,10 +17460,11 @@ typedef struct tfn__walk {
     int32_t  index;                /* of the thread */
     uint32_t round;
     uint64_t before;
-    uint64_t unseen;               /* chunks that the caller has finished and not added to `done` */
+    uint64_t unseen;               /* chunks that the caller has finished but not added to `done` */
 } tfn__walk;
 
-/* Returns the share of a queue in n chunks. Rounding up, the first queues have more. */
+/* Returns a queue's share of n chunks. Shares differ by at most one. If `up`, the first queue has a
+ * larger one, otherwise the last. */
 static tfn__range tfn__queue_share(ptrdiff_t n, int32_t queue, int32_t queues, bool up)
 {
     const ptrdiff_t more = up ? queues - 1 : 0;
@@ -17467,9 +17473,9 @@ static tfn__range tfn__queue_share(ptrdiff_t n, int32_t queue, int32_t queues, b
     return s;
 }
 
-/* Returns how many chunks of a round are rows of its result. A backward has others after these, for
- * the gradients of parameters. Each queue has its share of both, so that the thread that reads rows
- * of this gradient in the next entry is the one that wrote them. */
+/* Returns how many chunks of a round compute rows of its result. In a backward, chunks for the
+ * gradients of parameters follow. Each queue gets a share of both kinds, so that the thread that
+ * wrote rows of this gradient also reads them in the next entry. */
 static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunks)
 {
     if (clears || kind != TFN__BACKWARD) return chunks;
@@ -17477,9 +17483,10 @@ static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, 
     return tfn__min(tfn__by_rows(c), chunks);
 }
 
-/* True if a round is not worth a barrier, which takes some tenths of a microsecond on a quiet
- * machine: one chunk, or two or three parts of the gradients of a small entry. Attention and
- * convolutions have few chunks that may be long. */
+/* True if a round is not worth a barrier, which takes a few tenths of a microsecond on an idle
+ * machine: one chunk, up to three chunks of a small entry, or the clearing of little padding.
+ * Attention, convolutions and custom operations are small only if they have one chunk, because one
+ * of a few chunks may take long. */
 static bool tfn__is_small(const tfn__call *c, bool clears, ptrdiff_t chunks)
 {
     const int op = c->n->op;
@@ -17500,7 +17507,8 @@ static void tfn__round_chunk(tfn__call *c, int32_t kind, bool clears, ptrdiff_t 
     else tfn__entry_chunk(c, kind, chunk);
 }
 
-/* Waits until all chunks before this round are done. */
+/* Adds the caller's finished chunks to `done`, and waits until all chunks before this round are
+ * done. */
 static void tfn__await(tfn__team *m, tfn__walk *w)
 {
     int spins = 0;
@@ -17537,7 +17545,7 @@ static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t ki
         tfn__await(m, w);
         tfn__take_chunks(m, w, c, kind, clears, chunks);
     } else if (w->index == 0 && chunks > 0) {
-        if (!w->unseen) tfn__await(m, w);       /* else the chunk before was its own, too */
+        if (!w->unseen) tfn__await(m, w);       /* else only its own rounds followed since */
         for (ptrdiff_t i = 0; i < chunks; i++) tfn__round_chunk(c, kind, clears, i);
         w->unseen += (uint64_t)chunks;
     }
@@ -17566,8 +17574,8 @@ static void tfn__team_member(void *team, int index)
     if (index == 0) tfn__await(m, &walk);
 }
 
-/* Returns the first entry of [first, last) that threads share, or `last`, and runs those before it.
- */
+/* Runs the small entries at the start of [first, last). Returns the first entry that threads share,
+ * or `last`. */
 static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
@@ -22638,7 +22646,7 @@ static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
-/* Draws again the normal numbers that are beyond two deviations, which happens once in 22 draws. */
+/* Redraws the normal numbers beyond two standard deviations, about one in 22. */
 static void tfn__draw_again(float *y, ptrdiff_t n, tfn_key key, uint64_t first)
 {
     for (ptrdiff_t i = 0; i < n; i++)
@@ -24215,8 +24223,8 @@ static void tfn__update_flat(void *job, tfn__worker *self)
 }
 
 #if TFN__PACKS
-/* Updates a part of one tensor with packed moments. The random numbers of a weight do not depend on
- * other weights. A part begins with a piece. */
+/* Updates a part of one tensor with packed moments. A weight's random numbers do not depend on
+ * other weights. A part must begin at a multiple of TFN__MOMENT_PIECE. */
 static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_packed_moments packed,
                                const tfn_update_args *u, tfn__range s, float *work)
 {
@@ -24232,7 +24240,8 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_pac
                               work);
 }
 
-/* Sets moment `which` of a tensor of n numbers. FP8's exponents follow the codes. */
+/* Sets the pointers to moment `which` of a tensor: n numbers, or 0 if the optimizer does not keep
+ * it. FP8 exponents follow the codes. */
 static void tfn__set_packed(tfn_packed_moments *packed, int which, float *data, ptrdiff_t n)
 {
     const ptrdiff_t blocks = (n + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
@@ -28170,7 +28179,8 @@ static int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
-/* True for a byte that is a whole character of a string, whatever follows. */
+/* True for a byte that is a character of a string by itself: ASCII from 32 on, except quotes and
+ * backslashes. */
 static bool tfn__is_plain(uint8_t c)
 {
     return c >= 32 && c < 128 && c != '"' && c != '\\';
@@ -29508,7 +29518,8 @@ static uint32_t tfn__map_offset(uint32_t unit)
 
 /* Find the longest beginning of the n bytes at s that is replaced. Returns its length, 0 for none;
  * *value: the place of its replacement; *read: how many bytes of s are the beginning of anything
- * that is replaced. Files are hostile: a number at or beyond `units`, at least 1, ends the search.
+ * that is replaced. Files may be malicious: an index at or beyond `units` ends the search. units >
+ * 0.
  *
  * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
  * whose label must be 0x65. If its bit 8 is set, "e" is replaced. The offset of that unit leads on
@@ -32374,7 +32385,7 @@ static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room,
 static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
-    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);    /* it is of one block, so it fits */
+    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);    /* one block, so it fits */
     n += tfn__apart(k, work + n, TFN__MERGE_BLOCK - n, right);
     if (n > TFN__MERGE_BLOCK) return false;
     return tfn__merge_symbols(k, work, n) == 2 && work[0] == left;      /* the rest is `right` */
@@ -33486,7 +33497,7 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* Read the next field of a message; false at its end or after an error. Callers then stop.
+/* Read the next field of a message. Returns false at its end or after an error, where callers stop.
  *
  * Unknown fields are skipped like the others, because later versions add some. Each length is
  * compared with the rest of the message. So a false length is an error, and no field reaches past
@@ -35420,8 +35431,8 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
 
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
 
-/* Cut into words by known rules, which no step does after one that shows bytes. The first word may
- * have a space in front. */
+/* Cut into words by known rules. Such a step never follows one that shows bytes. The first word may
+ * start with a space. */
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {
@@ -36355,7 +36366,7 @@ static void tfn__put_fraction(tfn__text *t, uint64_t m, int power)
 }
 
 /* Put a score below 1e15, with the fewest digits that tfn__json_score reads as the same double. If
- * no whole number near it does, put all digits: the fraction is a binary one. */
+ * no such decimal is found, put all digits of the binary fraction. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     double ten = 1;
@@ -42533,7 +42544,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
 }
 
 /* Apply the rules of a family, after those of the family that it is like. A rule without a key sets
- * its text. */
+ * its option to its text. */
 static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
 {
     if (family->like) tfn__apply_keys(x, d, family->like);
@@ -42909,7 +42920,7 @@ static bool tfn__zip_place(const tfn__zip *z, int32_t i, uint64_t *begin, uint64
     *size = tfn__zip_wide(z, at, 24, 0);
     if (tfn__zip_number(z, at + 10, 2) || packed != *size) return false;
     if (tfn__zip_number(z, at + 8, 2) & 1) return false;            /* encrypted */
-    if (from > z->f->used - sizeof local) return false;     /* an entry has more bytes than local */
+    if (from > z->f->used - sizeof local) return false;     /* an entry is longer than local */
     if (!tfn__file_get(z->f, from, local, sizeof local)) return false;
     if (tfn__from_bytes(local, 4) != 0x04034b50) return false;
     *begin = from + sizeof local + tfn__from_bytes(local + 26, 2) + tfn__from_bytes(local + 28, 2);
@@ -43592,8 +43603,8 @@ static const tfn_tensor_rule tfn__gguf_tensors[] = {
 };
 static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
 
-/* The keys and tensors of all families with rotary positions. The scaling of Llama 3 is in no key
- * but in the tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
+/* The keys and tensors of all families with rotary positions. Llama 3's scaling has no key: it is
+ * in the tensor rope_freqs.weight (see tfn__gguf_find_scaling). */
 static const tfn_key_rule tfn__gguf_turning_keys[] = {
     { NULL, "position", "rotary", TFN_KEY_IS },
     { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
@@ -43610,8 +43621,8 @@ static const tfn_tensor_rule tfn__gguf_turning_tensors[] = {
 static const tfn_family tfn__gguf_turning = { "gguf-turning", NULL, &tfn__gguf_base,
                                               tfn__gguf_turning_keys, tfn__gguf_turning_tensors };
 
-/* Llama and similar families: RMSNorm, rotation of whole heads, gates, no biases except perhaps
- * those of queries, keys and values. */
+/* Llama and similar families: RMSNorm, rotation of whole heads, gates, and no biases, except
+ * perhaps for queries, keys and values. */
 static const tfn_key_rule tfn__gguf_rotary_keys[] = {
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
     { NULL, "no_bias", "true", TFN_KEY_IS },
@@ -45140,8 +45151,8 @@ static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *b
     return false;
 }
 
-/* Report a parameter without values, by the last name under which they may be stored, or by that of
- * a tensor whose values are not read. */
+/* Report a parameter without values. Name the tensor that has them in an order that is not read, if
+ * there is one, otherwise the last name under which they may be stored. */
 static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *blanks)
 {
     char name[sizeof c->tensor.name];
@@ -46375,8 +46386,8 @@ static float tfn__offset_of(const tfn_model_desc *d)
     return 0;
 }
 
-/* Returns the number to add to the gains of norms in a file whose options are d: the model may
- * store them with another offset than the file. */
+/* Returns the number to add to the gains of norms in a file whose options are d, because the file
+ * and the model may store gains with different offsets. */
 static float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d)
 {
     return tfn__offset_of(&m->desc) - tfn__offset_of(d);
@@ -47640,8 +47651,8 @@ static void tfn__peft_module_name(char *to, size_t size, const char *prefix,
     to[last] = 0;
 }
 
-/* Split the name of a tensor into its module, which has room for all names of tensors, and 'A' or
- * 'B'. 0: it has another form. */
+/* Split the name of a tensor into its module and 'A' or 'B'. Returns 0 if the name has another
+ * form. `module` must have room for the longest name of a tensor. */
 static char tfn__peft_split(const char *name, char *module)
 {
     static const char *const ends[] = { ".lora_A.weight", ".lora_B.weight" };
@@ -48077,8 +48088,8 @@ static void tfn__peft_matrix(const tfn__weight *w, char *name, size_t size)
     tfn__end(&t);
 }
 
-/* Add map p, whose matrix has this name, of the sub-layer of weight i. False: the sub-layer has no
- * such matrix. */
+/* Add map p, whose matrix has this name, of the sub-layer of weight i. Returns false if the
+ * sub-layer has no such matrix. */
 static bool tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
 {
     const tfn_model *m = o->m;
@@ -49029,9 +49040,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     shows what was learned, and has a manual page and completions (tfn help --man).
  *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR,
  *     _MINOR and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
- *     Faster: prompts of many tokens, whose queries attend to a cache together; first values, and
- *     updates with Muon or with packed moments, with the same bits (tfn_kernels.random_values,
- *     update_packed).
+ *     Faster: prompts of many tokens, whose queries attend to a cache together. Faster, with the
+ *     same bits: initial weights (tfn_kernels.random_values), updates with Muon, and updates with
+ *     packed moments (update_packed).
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
  * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:

@@ -4,7 +4,7 @@
  *     bench peak        fused multiply-adds and bytes a second: the processor's limits
  *     bench gemm        matrix products; per cent of the FMA limit; OpenBLAS, oneDNN
  *     bench train       a training step: forward, backward, AdamW; PyTorch
- *     bench optim       a step with Muon or packed moments, over one of AdamW; first values
+ *     bench optim       a step with Muon or packed moments, relative to AdamW; initial weights
  *     bench decode      a token, batch 1; per cent of the memory limit; prefill; PyTorch
  *     bench quant       the same with weights of 8, 4 and 16 bits, per cent of the limit of their
  *                       bytes; LoRA; PyTorch's dynamic int8; decoders.h: --ggml DIR, with
@@ -34,10 +34,10 @@
  * a peer are cleared. OpenBLAS is shown with the core whose kernels it runs. TFN_PYTHON replaces
  * /usr/bin/python3. --peer PROGRAM adds a peer that answers the questions of torch_peer.py, such as
  * peers/llm_c.c. --isa NAME, --threads N, --only WORD picks rows,
- * --no-peers, --quick, --json: an object a row.
+ * --no-peers, --quick. --json prints one object per row.
  *
- * Scripts in tools/peers measure other peers: llama_cpp.py decoding and prefill, onnx_runtime.py
- * encoders, tokens.py SentencePiece, Hugging Face's tokenizers and tiktoken. */
+ * Scripts in tools/peers compare with other libraries: llama_cpp.py (decoding and prefill),
+ * onnx_runtime.py (encoders), tokens.py (SentencePiece, Hugging Face's tokenizers, tiktoken). */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif

@@ -1,4 +1,4 @@
-/* Steps with Muon or with packed moments, and first values. */
+/* Times training steps with Muon or packed moments next to AdamW, and drawing initial weights. */
 #include "optim.h"
 #include "../../tfnorm.h"
 #include "contest.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a step is measured with. The first row is what the others are compared with. */
+/* The optimizers to measure. The first is the baseline of the others. */
 static const struct {
     const char     *name;
     tfn_optimizer   optimizer;
@@ -31,7 +31,7 @@ static void start(train_job *j, const shape *s, int method)
     train_data(j, s);
 }
 
-/* Prints a row: milliseconds, and the median of the rounds' ratios to AdamW; 0: it is AdamW. */
+/* Prints a row: milliseconds, and unless `ratio` is 0, the median ratio to AdamW. */
 static void print(const train_job *j, const char *name, double seconds, double ratio)
 {
     char text[200];
@@ -48,7 +48,7 @@ static void print(const train_job *j, const char *name, double seconds, double r
     fflush(stdout);
 }
 
-/* Steps of AdamW and of the wanted methods, in turn. */
+/* Times steps of AdamW and of the selected optimizers, in turn. */
 static void steps(const shape *s)
 {
     train_job jobs[METHODS];
@@ -76,7 +76,8 @@ static void steps(const shape *s)
     }
 }
 
-/* First values: a model without gradients and moments, whose pages would be counted, too. */
+/* Times drawing initial weights. The model has no gradients or moments, because touching their
+ * pages would count, too. */
 static void first_values(const shape *s)
 {
     train_job j;

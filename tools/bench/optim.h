@@ -1,4 +1,5 @@
-/* bench optim: steps of other optimizers, next to one of AdamW, and first values of a model. */
+/* bench optim: steps with other optimizers relative to AdamW, and drawing a model's initial
+ * weights. */
 #ifndef OPTIM_H
 #define OPTIM_H
 

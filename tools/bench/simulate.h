@@ -5,9 +5,9 @@
 #include "shapes.h"
 
 /* Plans each model for N threads, times every chunk of a step on one thread, and deals the chunks
- * out in order to the thread that is free first. An entry that threads share costs a barrier, a
- * team costs a start. The bandwidth limits arrays of 8 MiB or more. Prints the speed-up over a plan
- * for one thread, the rounds that lose most, and the serial rest.
+ * out in order to the thread that is free first. Each entry that threads share costs one barrier,
+ * and each team one start. The bandwidth limits arrays of 8 MiB or more. Prints the speed-up over a
+ * plan for one thread, the rounds that lose most, and the serial rest.
  *
  * Times are the least of the rounds, in processor time of the thread, so a busy machine changes
  * them little. It cannot see caches that threads share, nor clocks that fall as cores wake. */

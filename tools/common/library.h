@@ -24,7 +24,7 @@ typedef struct library_round {
     const char *name, *kind;            /* of the operation; "" is a forward */
     ptrdiff_t rows, cols, chunks;       /* of its value */
     double bytes;                       /* of all arrays that it reads or writes; 0: unknown */
-    bool   shared;                      /* false: the caller does all chunks, without a barrier */
+    bool   shared;                      /* false: the caller runs all chunks, without a barrier */
 } library_round;
 /* While this is set, one thread does all chunks of every team, in order. It calls `region` as a
  * team starts, `round` before the chunks of a round, and `chunk` after each with its seconds. */

@@ -2,13 +2,15 @@
  * the implementation; link with -pthread where the C library asks for it.
  *
  * tfn_threads_run starts threads and joins them, for work that takes seconds. TFNORM_PARALLEL_FOR
- * calls tfn_workers_run, because a training step has several regions that take milliseconds, and
- * to start and join a thread costs each of them 0.1 to 0.4 ms. Its workers live on: after a region
- * they spin for about 0.1 ms, longer than the time between two regions of a step, and then sleep.
- * The caller begins at once. It does the part of a worker that has not begun when it has done its
- * own; if threads share the work through a queue, nothing is left to do then. So it never waits for
- * a worker that a busy system does not run, that could not be started, or that is missing after a
- * fork. */
+ * calls tfn_workers_run, which keeps its threads: a training step has several regions of a few
+ * milliseconds, and starting and joining a thread would add 0.1 to 0.4 ms to each. After a region
+ * these workers spin for about 0.1 ms, longer than the time between two regions of a step, and then
+ * sleep.
+ *
+ * The caller starts its own part at once. Then it also runs the parts of workers that have not
+ * begun. If the threads share their work through a queue, such a part finds the queue empty. So the
+ * caller never waits for a worker that the system has not scheduled yet, that could not be started,
+ * or that a fork has lost. */
 #ifndef TFN_THREADS_H
 #define TFN_THREADS_H
 
@@ -101,29 +103,30 @@ static inline void tfn_threads_run(int threads, void (*run)(void *, int), void *
 }
 
 #ifdef __GNUC__
-/* -- workers that live on ---------------------------------------------------------------------- */
+/* -- persistent workers ------------------------------------------------------------------------ */
 
-/* The state of a worker. A caller sets OFFERED, FREE again if it takes its offer back, and AWAITED
- * if it sleeps until a running worker is done. The worker sets RUNS when it begins, FREE when it is
- * done, and ASLEEP. */
+/* The state of a worker. The caller sets OFFERED to hand over a part, FREE to withdraw the offer,
+ * and AWAITED before it sleeps until the worker has finished. The worker sets RUNS when it begins,
+ * FREE when it has finished, and ASLEEP before it sleeps. */
 enum { TFN_WORKER_FREE, TFN_WORKER_ASLEEP, TFN_WORKER_OFFERED, TFN_WORKER_RUNS,
        TFN_WORKER_AWAITED };
 
-/* How often a worker looks for work before it sleeps, and a caller looks whether a worker is done.
- * A worker yields the processor after some looks, because the caller may need this processor. */
+/* How many times a worker polls for work before it sleeps, after how many polls it yields the
+ * processor (the caller may need it), and how many times a caller polls a running worker before it
+ * sleeps. */
 enum { TFN_WORKER_SPINS = 4000, TFN_WORKER_YIELDS = 64, TFN_CALLER_SPINS = 1000 };
 
 typedef struct tfn_worker {
     int state;
-    int lives;                      /* 1: its thread has started, -1: it could not be started */
-    tfn_thread_job life, part;      /* its thread, and its part of a region */
-    tfn_lock   lock;                /* of its sleep */
+    int lives;                      /* 1: its thread has started, -1: that failed, 0: not tried */
+    tfn_thread_job life, part;      /* the worker's thread; its part of the current region */
+    tfn_lock   lock;                /* held to fall asleep and to wake */
     tfn_signal signal;
-    char       line[64];            /* the next worker's state is in another cache line */
+    char       line[64];            /* keeps the next worker's state in another cache line */
 } tfn_worker;
 
 typedef struct tfn_workers {
-    int busy;                       /* a thread of the program has a region */
+    int busy;                       /* 1: a region is running on these workers */
     tfn_worker worker[TFN_THREADS_MAX];
 } tfn_workers;
 
@@ -144,14 +147,14 @@ static inline int tfn_worker_state(tfn_worker *w)
 {
     return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
 }
-/* If the state is `from`, sets it to `to` and returns 1. */
+/* Changes the state from `from` to `to`. Returns 0 if the state is another one. */
 static inline int tfn_worker_turns(tfn_worker *w, int from, int to)
 {
     return __atomic_compare_exchange_n(&w->state, &from, to, 0, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
 }
 
-/* If the state is `from`, sleeps in state `to` until it is another one. */
+/* If the state is `from`, changes it to `to` and sleeps until it changes again. */
 static inline void tfn_worker_sleep(tfn_worker *w, int from, int to)
 {
     tfn_lock_take(&w->lock);
@@ -159,7 +162,7 @@ static inline void tfn_worker_sleep(tfn_worker *w, int from, int to)
         while (tfn_worker_state(w) == to) tfn_signal_wait(&w->signal, &w->lock);
     tfn_lock_give(&w->lock);
 }
-/* Sets a state, and wakes the thread that sleeps until the state changes. */
+/* Sets the state. Wakes the thread that sleeps on this worker if the state was `sleeping`. */
 static inline void tfn_worker_set(tfn_worker *w, int state, int sleeping)
 {
     if (__atomic_exchange_n(&w->state, state, __ATOMIC_ACQ_REL) != sleeping) return;
@@ -189,7 +192,7 @@ static inline void tfn_worker_lives(void *worker, int index)
     }
 }
 
-/* Starts the thread of a worker, once; 0: it has none. */
+/* Starts a worker's thread unless that was tried before. Returns 0 if the worker has no thread. */
 static inline int tfn_worker_started(tfn_worker *w)
 {
     static const tfn_lock lock = TFN_LOCK;
@@ -206,7 +209,7 @@ static inline int tfn_worker_started(tfn_worker *w)
     return 1;
 }
 
-/* Offers a worker the part `index` of a region. */
+/* Offers part `index` of a region to a worker. */
 static inline void tfn_worker_offer(tfn_worker *w, void (*run)(void *, int), void *context,
                                     int index)
 {
@@ -216,7 +219,8 @@ static inline void tfn_worker_offer(tfn_worker *w, void (*run)(void *, int), voi
     tfn_worker_set(w, TFN_WORKER_OFFERED, TFN_WORKER_ASLEEP);
 }
 
-/* Waits until a worker has done its part; 0: it has not begun, and will not. */
+/* Waits until a worker has finished its part. If the worker has not begun, withdraws the offer and
+ * returns 0: the caller must run the part. */
 static inline int tfn_worker_done(tfn_worker *w)
 {
     if (tfn_worker_turns(w, TFN_WORKER_OFFERED, TFN_WORKER_FREE)) return 0;
@@ -228,7 +232,8 @@ static inline int tfn_worker_done(tfn_worker *w)
     return 1;
 }
 
-/* The same as tfn_threads_run, with these workers. */
+/* Same as tfn_threads_run, on the persistent workers. If another thread is using them, starts new
+ * threads. */
 static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *context)
 {
     tfn_workers *all = tfn_workers_all();

@@ -293,13 +293,13 @@ typedef enum tfn_moment_type {
     TFN__MOMENT_TYPE_LIST(TFN__CHOICE_ENUM) TFN_MOMENT_TYPE_COUNT
 } tfn_moment_type;
 
-/* Packed moments of the values that update_packed gets. */
+/* Packed moments of the values that update_packed changes. */
 typedef struct tfn_packed_moments {
     tfn_moment_type type;       /* BF16 or FP8 */
-    void    *data[2];           /* m and v, or NULL if there is none. FP8: whole blocks */
+    void    *data[2];           /* m and v; NULL if the optimizer has none. FP8: whole blocks */
     uint8_t *exponents[2];      /* FP8: one for each block of 32 numbers */
-    tfn_key  key;               /* value i is rounded with draw first + i */
-    uint64_t first;
+    tfn_key  key;               /* of the random bits that round */
+    uint64_t first;             /* value i uses draw first + i */
 } tfn_packed_moments;
 
 /* The constants of one pass of an optimizer over n values. */
@@ -440,11 +440,11 @@ typedef struct tfn_kernels {
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
     void (*erf)(float *y, const float *x, ptrdiff_t n);
-    /* y = size * the draws of a key from index `first` on: tfn_random_normal, or if not `normal`
+    /* y[i] = size * draw first + i of the key: tfn_random_normal if `normal`, otherwise
      * 2 * tfn_random_uniform - 1. */
     void (*random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first, float size,
                           bool normal);
-    /* `update` with packed moments. work: 512 floats. NULL if the build omits them. */
+    /* Same as `update`, with packed moments. work: 512 floats. NULL in builds without them. */
     void (*update_packed)(float *p, const float *g, const tfn_packed_moments *m, ptrdiff_t n,
                           const tfn_update_args *u, float *work);
 } tfn_kernels;

@@ -196,9 +196,9 @@ static TFN__INLINE void TFN__N(tfn__store_rows)(const tfn_matmul_args *t, const 
 }
 
 /* Computes W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k
- * numbers of column l. STEPS of these are transposed in registers and used for all rows. AVX2 is a
- * tenth faster with 8 steps than with 4; AVX-512 is a tenth faster with 4 than with 16. For every
- * 16 steps, a cache line of each of the next W rows of b is prefetched. */
+ * numbers of column l. Transposes STEPS numbers of each column in registers and uses them for all
+ * rows. With AVX2, 8 steps are a tenth faster than 4. With AVX-512, 4 are a tenth faster than 16.
+ * Every 16 steps prefetch one cache line of each of the next W rows of b. */
 #define TFN__STEPS (TFN__W == 8 ? 8 : 4)
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
@@ -390,8 +390,9 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
-/* Returns the column of the first tile to compute in rows i ... of s: 0, or if c is symmetric with
- * element (0, 0) at `corner`, the panel that the diagonal crosses in row i. */
+/* Returns the first column to compute in the rows of s from i on: 0 unless c is symmetric. Then
+ * `corner` points to element (0, 0), and the result is the start of the panel that the diagonal
+ * crosses in row i, or s->n if it passes s. */
 static TFN__INLINE ptrdiff_t TFN__N(tfn__first_panel)(const tfn_matmul_args *s, ptrdiff_t i,
                                                       const float *corner)
 {
@@ -405,7 +406,7 @@ static TFN__INLINE ptrdiff_t TFN__N(tfn__first_panel)(const tfn_matmul_args *s, 
 
 /* Computes all tiles of s, whose columns of b stay in L2. Packed rows of a are in panels of a
  * tile's height. The columns of b are in panels of a tile's width, b_col floats apart. If c is
- * symmetric (see tfn__matmul_blocks), tiles below its diagonal are left out. */
+ * symmetric (see tfn__matmul_blocks), skips the tiles below its diagonal. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed, const float *corner)
 {
     tfn_matmul_args t = *s;
@@ -536,8 +537,8 @@ static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matm
 }
 
 /* The general product: blocks of KC steps, each cut into blocks of columns of b. If k is 0, c
- * becomes start. If c is known to be symmetric, `corner` is p->c, and only tiles that touch or lie
- * above its diagonal are computed; otherwise it is NULL. */
+ * becomes start. A caller that knows that c is symmetric passes p->c as `corner`, so that tiles
+ * below the diagonal are skipped. Others pass NULL. */
 static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work, const float *corner)
 {
     const bool pack_b = TFN__N(tfn__packs_b)(p);

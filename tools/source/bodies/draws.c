@@ -1,9 +1,9 @@
-/* Random numbers for first values. Loops have a constant length, no branches and no calls, so that
- * compilers make vectors of them: section simd has no macros for doubles. Narrow sets draw one
- * number at a time, because two doubles in a vector gain nothing. */
+/* Random numbers for initial weights. Section simd has no macros for doubles, so compilers must
+ * vectorize these loops: they have a constant length, no branches and no calls. Sets with narrow
+ * vectors draw one number at a time, because two doubles in a vector gain nothing. */
 
 #if TFN__W >= 8
-/* Draws in a block. */
+/* Draws computed at a time. */
 #define TFN__DRAWS 64
 
 /* Returns the integer u < 2^52 as a double: 2^52 + u has the bits of u in its fraction. */
@@ -19,7 +19,7 @@ static TFN__INLINE uint64_t TFN__N(tfn__double_bits)(double x)
     return u;
 }
 
-/* tfn__series, for loops over vectors. */
+/* Same as tfn__series, unrolled so that the loop around it can be vectorized. */
 static TFN__INLINE double TFN__N(tfn__each_series)(const double *c, const int n, double x)
 {
     double y = c[n - 1];
@@ -28,14 +28,15 @@ static TFN__INLINE double TFN__N(tfn__each_series)(const double *c, const int n,
     return y;
 }
 
-/* The draws of a key from an index on: x = key + (index + 1) golden. */
+/* Computes the next block of draws of a key. x is key + (index + 1) * TFN__GOLDEN. */
 static TFN__NOINLINE void TFN__N(tfn__draw_bits)(uint64_t *bits, uint64_t x)
 {
     for (int i = 0; i < TFN__DRAWS; i++) bits[i] = tfn__mix(x + (uint64_t)i * TFN__GOLDEN);
 }
 
-/* y = -2 ln u, u = (the upper half of a draw + 1/2)/2^32, as tfn__log computes ln. m > sqrt(2) if
- * the fraction of m exceeds sqrt(2)'s; then the sum of `high` carries into the exponent. */
+/* y = -2 ln u, where u = (upper half of a draw + 1/2)/2^32, with the operations of tfn__log. `high`
+ * is 1 if the fraction is above that of sqrt(2): the sum carries into bit 52. Then m is halved, and
+ * n is one more. */
 static TFN__NOINLINE void TFN__N(tfn__draw_logs)(float *y, const uint64_t *bits)
 {
     static const double c[] = TFN__LOG_SERIES;
@@ -52,8 +53,8 @@ static TFN__NOINLINE void TFN__N(tfn__draw_logs)(float *y, const uint64_t *bits)
     }
 }
 
-/* y = cos(2 pi v), v = the lower half of a draw / 2^32, as tfn__cos computes it. Both series are
- * computed, and the bits of one are selected. */
+/* y = cos(2 pi v), where v = lower half of a draw / 2^32, with the operations of tfn__cos. Computes
+ * both series and selects the bits of one. */
 static TFN__NOINLINE void TFN__N(tfn__draw_cosines)(float *y, const uint64_t *bits)
 {
     static const double odd[] = TFN__SINE_SERIES;
@@ -101,7 +102,7 @@ static void TFN__N(tfn__draw_uniforms)(float *y, uint64_t x, float size)
 }
 #endif
 
-/* y = size * the draws from `first` on: normal numbers, or uniform ones in [-1, 1). */
+/* y = size * draws from index `first` on: normal, or uniform in [-1, 1). */
 static void TFN__N(tfn__random_values)(float *y, ptrdiff_t n, tfn_key key, uint64_t first,
                                        float size, bool normal)
 {

@@ -79,7 +79,7 @@ static TFN__INLINE void TFN__N(tfn__halves_rows)(const tfn_matmul_args *p, const
 
 /* -- few rows, w (n, k): a table of words ------------------------------------------------------ */
 
-/* Converts eight steps: v[i] holds in each lane steps 2i and 2i + 1 of a word. */
+/* Converts 8 steps to floats. Each lane of v[i] holds steps 2i and 2i + 1 in its two halves. */
 static TFN__INLINE void TFN__N(tfn__halves_split)(TFN__V *step, const TFN__V *v, tfn_weights type)
 {
     TFN__UNROLL

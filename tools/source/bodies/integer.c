@@ -9,8 +9,8 @@
  *   QLOW, QHIGH       the lower or upper half of each byte, 0 .. 15
  *   QDOT8(s, w, x)    in each lane s plus four products of the lane's four q in w and the four q of
  *                     the inputs at x, for Q8
- *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8. Without it both types share a loop,
- *                     which has half the code, and QDOT8 is used for both
+ *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8. Optional: without it, both types
+ *                     share one loop with QDOT8, which halves the code
  *   QEXTRA8           the offset of q in QDOT8: 128 if the instruction needs unsigned bytes, else
  *                     0 (for Q4 it is 8). Offset times sum of inputs is subtracted in advance
  *   QPREPARE8(w)      adds that offset to bytes as they are stored
@@ -342,8 +342,8 @@ static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, 
 }
 
 /* Computes a tile y (rows, 16): a panel of w times `rows` rows of inputs, from row i on, added to
- * the start values. Callers pass constant `rows`, and with QDOT4 a constant `four`, which makes one
- * loop for each.
+ * the start values. Callers pass a constant `rows`, and with QDOT4 a constant `four`, so that each
+ * case compiles to its own loop.
  *
  * It does QW outputs at a time. Their chains stay in registers over all blocks. The weights of a
  * block are loaded once, in the form that QDOT needs. Then each row multiplies them by its own

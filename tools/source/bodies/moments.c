@@ -1,17 +1,17 @@
-/* Updates with moments of fewer bits (tfn_moment_type): each piece is unpacked, updated, and packed
- * again. Conversions use only integer shifts and sums, roots, and exact squares and differences, so
- * every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent of its
- * largest number. A code has a sign (only in the first moment), 4 bits e, and a fraction f of 3
- * bits (first moment) or 4 bits (second). It means
+/* Updates with packed moments (tfn_moment_type): unpacks each piece, updates it, and packs it
+ * again. Conversions use only integer operations, square roots, and exact squares and differences,
+ * so that every machine gets the same bits. In FP8 each block of 32 numbers shares E, the exponent
+ * of its largest number. A code has a sign (only in the first moment), a 4-bit exponent e, and a
+ * fraction f of 3 bits (first moment) or 4 bits (second). Its value is
  *
  *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
  *
  * So the largest number has e = 14, or 15 if it is rounded up. A tensor's codes come first, padded
  * with 0 to whole blocks, then one byte per block, E + 127. Loops over a block have a constant
- * length and no branches, so that compilers make vectors of them. */
+ * length and no branches, so that compilers vectorize them. */
 #if TFN__PACKS
-/* y = the numbers of a block. part is e and f in the place of a float's exponent and fraction.
- * Numbers with e = 0 are differences, as in tfn__from_f16. */
+/* Decodes a block. `part` holds e and f in the position of a float's exponent and fraction. Numbers
+ * with e = 0 are computed as differences, as in tfn__from_f16. */
 static TFN__INLINE void TFN__N(tfn__fp8_read)(float *y, const uint8_t *codes, uint32_t exponent,
                                               const int which)
 {
@@ -30,7 +30,7 @@ static TFN__INLINE void TFN__N(tfn__fp8_read)(float *y, const uint8_t *codes, ui
     }
 }
 
-/* y = the numbers of a block whose numbers are NaN, or could be denormal and count as 0. */
+/* Decodes a block whose numbers are all x or -x: NaN, or 0 because they could be denormal. */
 static void TFN__N(tfn__fp8_same)(float *y, const uint8_t *codes, float x, int which)
 {
     for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
@@ -39,9 +39,9 @@ static void TFN__N(tfn__fp8_same)(float *y, const uint8_t *codes, float x, int w
     }
 }
 
-/* Encodes a block x, and its exponent. The second moment is stored as its root. Adding random bits
- * to the bits of the fraction that the code drops makes them carry with a probability equal to
- * their value. */
+/* Encodes a block x and its exponent. Stores the second moment as its root. Rounds stochastically:
+ * adds random bits to the fraction bits that the code drops, so that they carry with a probability
+ * equal to their value. */
 static TFN__INLINE void TFN__N(tfn__fp8_write)(uint8_t *codes, uint8_t *exponent, float *x,
                                                const uint32_t *random, const int which)
 {
@@ -89,7 +89,7 @@ static void TFN__N(tfn__bf16_write)(uint16_t *half, const float *x, const uint32
     }
 }
 
-/* The halves of the draws of a block: x = key + (index + 1) golden. */
+/* Computes the draws of a block, split into halves. x is key + (index + 1) * TFN__GOLDEN. */
 static void TFN__N(tfn__moment_draws)(uint32_t *low, uint32_t *high, uint64_t x)
 {
     for (int i = 0; i < TFN__MOMENT_BLOCK; i++) {
@@ -99,7 +99,8 @@ static void TFN__N(tfn__moment_draws)(uint32_t *low, uint32_t *high, uint64_t x)
     }
 }
 
-/* y = n numbers of moment `which` from `at` on, which begins a block. Whole blocks are written. */
+/* Decodes n numbers of moment `which` from `at` on, where a block begins. FP8 fills whole blocks of
+ * y. */
 static void TFN__N(tfn__moment_read)(float *y, const tfn_packed_moments *m, int which,
                                      ptrdiff_t at, ptrdiff_t n)
 {
@@ -118,7 +119,7 @@ static void TFN__N(tfn__moment_read)(float *y, const tfn_packed_moments *m, int 
     }
 }
 
-/* Stores a block of moment `which` from x, which it overwrites. */
+/* Encodes a block of moment `which` from x, and overwrites x. */
 static void TFN__N(tfn__moment_write)(float *x, const tfn_packed_moments *m, int which,
                                       ptrdiff_t at, ptrdiff_t n, const uint32_t *random)
 {
@@ -134,7 +135,7 @@ static void TFN__N(tfn__moment_write)(float *x, const tfn_packed_moments *m, int
     else TFN__N(tfn__fp8_write)(codes, exponent, x, random, 0);
 }
 
-/* tfn__update with packed moments. work holds a piece of both moments. */
+/* Same as tfn__update, with packed moments. work holds one unpacked piece of each moment. */
 static void TFN__N(tfn__update_packed)(float *p, const float *g, const tfn_packed_moments *m,
                                        ptrdiff_t n, const tfn_update_args *u, float *work)
 {

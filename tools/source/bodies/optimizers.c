@@ -124,8 +124,8 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 }
 
 /* -- optimizers of whole tensors --------------------------------------------------------------
- * To compile fast they are optimized with -O1, or by clang for size. Muon spends its time in
- * products, which are in section dense. */
+ * Compiled with -O1, or by clang for size, to save compile time: Muon spends its time in products,
+ * which are in section dense. */
 #if defined TFN__TUNED && TFN__W > 1
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
@@ -190,9 +190,9 @@ static void TFN__N(tfn__mirror)(float *c, ptrdiff_t n)
     }
 }
 
-/* c (n, n) = a b, which is symmetric to the last bit: a product of two numbers does not depend on
- * their order, and elements (i, j) and (j, i) have the same products in the same order. So only
- * half of it is computed. */
+/* c (n, n) = a b, for a result that is symmetric to the last bit: only half of it is computed. It
+ * is symmetric because elements (i, j) and (j, i) add the same products in the same order, and a
+ * product does not depend on the order of its factors. */
 static void TFN__N(tfn__symmetric_product)(const tfn_matmul_args *p, float *work)
 {
     TFN__N(tfn__matmul_blocks)(p, work, p->c);
@@ -225,8 +225,8 @@ static void TFN__N(tfn__muon_square)(const tfn__muon *s)
     TFN__N(tfn__cut_all)(s->a, s->n * s->n, TFN__TAIL);
 }
 
-/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. A square of a
- * symmetric a is symmetric. */
+/* c (rows, cols) = start + a (rows, k) b (k, cols), all row-major. start may be c. If b is a, it
+ * must be symmetric: then its square is, too, and half of it is computed. */
 static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float *start,
                                       const float *a, const float *b, ptrdiff_t rows,
                                       ptrdiff_t cols, ptrdiff_t k)

@@ -42,9 +42,9 @@
  *     shows what was learned, and has a manual page and completions (tfn help --man).
  *     More: tfn_model_lens, tfn_generator.stops, tfn_generate_desc.ends, TFNORM_VERSION_MAJOR,
  *     _MINOR and _PATCH, tfn_version_agrees; tools/API.md; make install; pip install ./tools.
- *     Faster: prompts of many tokens, whose queries attend to a cache together; first values, and
- *     updates with Muon or with packed moments, with the same bits (tfn_kernels.random_values,
- *     update_packed).
+ *     Faster: prompts of many tokens, whose queries attend to a cache together. Faster, with the
+ *     same bits: initial weights (tfn_kernels.random_values), updates with Muon, and updates with
+ *     packed moments (update_packed).
  *     TFN_BITS_VERSION and the hashes are those of 0.2. Checkpoints of 0.2 load.
  * 0.2.0 (2026-11-23)  Names are the field's words, and every enumerator carries its type. Old names
  *     are on the left. -ise and -iser became -ize and -izer everywhere (tfn_tokeniser:

@@ -287,8 +287,8 @@ SHARED void tfn__only_count(tfn__arena *a)
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
-/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. No piece owns
- * the bytes from its end to the next multiple of TFN__ALIGN, so they are forbidden. */
+/* Returns aligned memory for `count` elements of `each` bytes, or NULL with an error. Forbids
+ * access to the bytes between the end of the piece and the next multiple of TFN__ALIGN. */
 SHARED unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);

@@ -151,7 +151,8 @@ static inline double tfn__exp(double x)
     return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
 }
 
-/* Taylor's series of artanh(s)/s, sin(x)/x and cos(x), in powers of the square. */
+/* Coefficients of the Taylor series of artanh(s)/s, sin(x)/x and cos(x), in powers of the
+ * square. */
 #define TFN__LOG_SERIES                                                                            \
     { 1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19 }
 #define TFN__SINE_SERIES                                                                           \
@@ -196,18 +197,18 @@ static inline double tfn__pow(double x, double y)
     return tfn__exp(y * tfn__log(x));
 }
 
-/* pi/2 in three parts. The first two have 33 bits, so that n times a part is exact (Cody & Waite
- * 1980); quarter turns in a radian; and 2 pi/2^32. */
+/* pi/2 is the sum of the first three. HIGH and MIDDLE have 33 bits, so that n times each is exact
+ * (Cody & Waite 1980). TFN__QUARTERS is 2/pi, and TFN__TURN is 2 pi/2^32. */
 #define TFN__QUARTER_HIGH   1.57079632673412561417e+00
 #define TFN__QUARTER_MIDDLE 6.07710050630396597660e-11
 #define TFN__QUARTER_LOW    2.02226624879595063154e-21
 #define TFN__QUARTERS       0.63661977236758134308
 #define TFN__TURN           (6.28318530717958647693 / 4294967296.0)
 
-/* Returns sin(x + turns pi/2) for |x| up to a million. The rest, |r| <= pi/4, goes into Taylor's
- * series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign: branches would
- * be wrong half the time for random angles, and a first value of a weight would take four times as
- * long. */
+/* Returns sin(x + turns pi/2) for |x| up to a million. The rest after n pi/2, |r| <= pi/4, goes
+ * into Taylor's series of the sine, r (1 - ...), or of the cosine. Tables select it and the sign:
+ * branches would be wrong half the time for random angles, and a first value of a weight would take
+ * four times as long. */
 static inline double tfn__sine(double x, int32_t turns)
 {
     static const double odd[] = TFN__SINE_SERIES;

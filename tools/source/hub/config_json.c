@@ -505,7 +505,7 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
 }
 
 /* Apply the rules of a family, after those of the family that it is like. A rule without a key sets
- * its text. */
+ * its option to its text. */
 SHARED void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
 {
     if (family->like) tfn__apply_keys(x, d, family->like);

@@ -803,8 +803,8 @@ static float tfn__offset_of(const tfn_model_desc *d)
     return 0;
 }
 
-/* Returns the number to add to the gains of norms in a file whose options are d: the model may
- * store them with another offset than the file. */
+/* Returns the number to add to the gains of norms in a file whose options are d, because the file
+ * and the model may store gains with different offsets. */
 SHARED float tfn__plus_of(const tfn_model *m, const tfn_model_desc *d)
 {
     return tfn__offset_of(&m->desc) - tfn__offset_of(d);

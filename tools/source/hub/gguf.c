@@ -54,8 +54,8 @@ static const tfn_tensor_rule tfn__gguf_tensors[] = {
 };
 static const tfn_family tfn__gguf_base = { "gguf", NULL, NULL, tfn__gguf_keys, tfn__gguf_tensors };
 
-/* The keys and tensors of all families with rotary positions. The scaling of Llama 3 is in no key
- * but in the tensor rope_freqs.weight: see tfn__gguf_find_scaling. */
+/* The keys and tensors of all families with rotary positions. Llama 3's scaling has no key: it is
+ * in the tensor rope_freqs.weight (see tfn__gguf_find_scaling). */
 static const tfn_key_rule tfn__gguf_turning_keys[] = {
     { NULL, "position", "rotary", TFN_KEY_IS },
     { "attention/head_count_kv", "kv_heads", "", TFN_KEY_IS },
@@ -72,8 +72,8 @@ static const tfn_tensor_rule tfn__gguf_turning_tensors[] = {
 static const tfn_family tfn__gguf_turning = { "gguf-turning", NULL, &tfn__gguf_base,
                                               tfn__gguf_turning_keys, tfn__gguf_turning_tensors };
 
-/* Llama and similar families: RMSNorm, rotation of whole heads, gates, no biases except perhaps
- * those of queries, keys and values. */
+/* Llama and similar families: RMSNorm, rotation of whole heads, gates, and no biases, except
+ * perhaps for queries, keys and values. */
 static const tfn_key_rule tfn__gguf_rotary_keys[] = {
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
     { NULL, "no_bias", "true", TFN_KEY_IS },

@@ -367,8 +367,8 @@ static bool tfn__find_by_rule(tfn_import *x, tfn__match *c, const tfn__blanks *b
     return false;
 }
 
-/* Report a parameter without values, by the last name under which they may be stored, or by that of
- * a tensor whose values are not read. */
+/* Report a parameter without values. Name the tensor that has them in an order that is not read, if
+ * there is one, otherwise the last name under which they may be stored. */
 static void tfn__miss(tfn_import *x, const tfn__match *c, const tfn__blanks *blanks)
 {
     char name[sizeof c->tensor.name];

@@ -281,8 +281,8 @@ SHARED void tfn__peft_module_name(char *to, size_t size, const char *prefix,
     to[last] = 0;
 }
 
-/* Split the name of a tensor into its module, which has room for all names of tensors, and 'A' or
- * 'B'. 0: it has another form. */
+/* Split the name of a tensor into its module and 'A' or 'B'. Returns 0 if the name has another
+ * form. `module` must have room for the longest name of a tensor. */
 static char tfn__peft_split(const char *name, char *module)
 {
     static const char *const ends[] = { ".lora_A.weight", ".lora_B.weight" };

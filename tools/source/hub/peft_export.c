@@ -42,8 +42,8 @@ static void tfn__peft_matrix(const tfn__weight *w, char *name, size_t size)
     tfn__end(&t);
 }
 
-/* Add map p, whose matrix has this name, of the sub-layer of weight i. False: the sub-layer has no
- * such matrix. */
+/* Add map p, whose matrix has this name, of the sub-layer of weight i. Returns false if the
+ * sub-layer has no such matrix. */
 static bool tfn__peft_add_map(tfn__peft_module *o, int32_t i, const char *matrix, int32_t p)
 {
     const tfn_model *m = o->m;

@@ -182,7 +182,7 @@ static bool tfn__zip_place(const tfn__zip *z, int32_t i, uint64_t *begin, uint64
     *size = tfn__zip_wide(z, at, 24, 0);
     if (tfn__zip_number(z, at + 10, 2) || packed != *size) return false;
     if (tfn__zip_number(z, at + 8, 2) & 1) return false;            /* encrypted */
-    if (from > z->f->used - sizeof local) return false;     /* an entry has more bytes than local */
+    if (from > z->f->used - sizeof local) return false;     /* an entry is longer than local */
     if (!tfn__file_get(z->f, from, local, sizeof local)) return false;
     if (tfn__from_bytes(local, 4) != 0x04034b50) return false;
     *begin = from + sizeof local + tfn__from_bytes(local + 26, 2) + tfn__from_bytes(local + 28, 2);

@@ -47,6 +47,7 @@ typedef struct tfn__muon {
     ptrdiff_t rows, cols, n;
 } tfn__muon;
 
-/* Packed moments: FP8 numbers that share an exponent, and numbers that are unpacked at once. */
+/* Packed moments: how many FP8 numbers share an exponent, and how many numbers are unpacked at a
+ * time. */
 enum { TFN__MOMENT_BLOCK = 32, TFN__MOMENT_PIECE = 256 };
 #endif /* TFN__LOSSES_H */

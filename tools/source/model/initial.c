@@ -47,7 +47,7 @@ SHARED void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
-/* Draws again the normal numbers that are beyond two deviations, which happens once in 22 draws. */
+/* Redraws the normal numbers beyond two standard deviations, about one in 22. */
 static void tfn__draw_again(float *y, ptrdiff_t n, tfn_key key, uint64_t first)
 {
     for (ptrdiff_t i = 0; i < n; i++)

@@ -360,8 +360,8 @@ static void tfn__update_flat(void *job, tfn__worker *self)
 }
 
 #if TFN__PACKS
-/* Updates a part of one tensor with packed moments. The random numbers of a weight do not depend on
- * other weights. A part begins with a piece. */
+/* Updates a part of one tensor with packed moments. A weight's random numbers do not depend on
+ * other weights. A part must begin at a multiple of TFN__MOMENT_PIECE. */
 static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_packed_moments packed,
                                const tfn_update_args *u, tfn__range s, float *work)
 {
@@ -377,7 +377,8 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_pac
                               work);
 }
 
-/* Sets moment `which` of a tensor of n numbers. FP8's exponents follow the codes. */
+/* Sets the pointers to moment `which` of a tensor: n numbers, or 0 if the optimizer does not keep
+ * it. FP8 exponents follow the codes. */
 static void tfn__set_packed(tfn_packed_moments *packed, int which, float *data, ptrdiff_t n)
 {
     const ptrdiff_t blocks = (n + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;

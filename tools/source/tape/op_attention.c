@@ -54,7 +54,7 @@ SHARED void tfn__embed_op(const tfn__call *c)
         c->k->embed_forward(c->y + r*c->cols, c->x[0], &zero, 1, c->cols, c->x_rows[0], scale);
 }
 
-/* Returns the sentences in a chunk of an operation that depends on the position. */
+/* Returns how many sentences are in a chunk of an operation that depends on the position. */
 static ptrdiff_t tfn__sentence_step(const tfn__call *c)
 {
     return tfn__row_step(c, c->r->batch, tfn__time_of(c) * c->cols);

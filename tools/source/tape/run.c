@@ -448,14 +448,14 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * The protocol: a round is an entry, or the clearing of its padding. A queue holds the number of a
  * round and of its next chunk in one word, so that a compare-and-swap can only take a chunk of the
  * intended round. A queue that is still at an earlier round has given no chunk of this one. `done`
- * counts the finished chunks of all rounds so far. A thread that has walked to a round knows the
- * count before it, and takes no chunk until it reads that count or more. Its acquire makes
- * everything that the chunks wrote visible. A thread that was suspended finds the queues of its
+ * counts the finished chunks of all rounds so far. A thread that has walked to a round knows how
+ * many chunks precede it, and takes none until `done` has reached that number. Its acquire makes
+ * everything that these chunks wrote visible. A thread that was suspended finds the queues of its
  * round empty, and walks on without taking a chunk.
  *
- * The caller, thread 0, does a small round, without a queue. The others pass it, and wait at the
- * next round that threads share. So small entries in a row cost no exchange between threads, and
- * the entries before the first large one run before the team starts. */
+ * The caller, thread 0, runs small rounds without a queue. The other threads skip them, and wait at
+ * the next round that threads share. So consecutive small entries need no synchronization. Small
+ * entries before the first shared one run before the team starts. */
 
 enum { TFN__QUEUES = 16 };         /* most queues; more threads share them */
 
@@ -469,12 +469,12 @@ typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last, queues;
-    char     line[64];             /* what all read is not in the cache line of a queue */
+    char     line[64];             /* keeps the fields above out of the cache lines of queues */
     tfn__queue  queue[TFN__QUEUES];
     tfn__atomic done;              /* chunks finished since the region began */
 } tfn__team;
 
-/* Rounds below so many multiplications of a product, or numbers of another entry, are small. */
+/* A round is small below this many multiplications of a product, or numbers of another entry. */
 enum { TFN__SMALL_STEPS = 524288, TFN__SMALL_FLOATS = 16384 };
 
 /* How often a waiting thread spins before it yields the processor. Entries of small models are
@@ -530,10 +530,11 @@ typedef struct tfn__walk {
     int32_t  index;                /* of the thread */
     uint32_t round;
     uint64_t before;
-    uint64_t unseen;               /* chunks that the caller has finished and not added to `done` */
+    uint64_t unseen;               /* chunks that the caller has finished but not added to `done` */
 } tfn__walk;
 
-/* Returns the share of a queue in n chunks. Rounding up, the first queues have more. */
+/* Returns a queue's share of n chunks. Shares differ by at most one. If `up`, the first queue has a
+ * larger one, otherwise the last. */
 static tfn__range tfn__queue_share(ptrdiff_t n, int32_t queue, int32_t queues, bool up)
 {
     const ptrdiff_t more = up ? queues - 1 : 0;
@@ -542,9 +543,9 @@ static tfn__range tfn__queue_share(ptrdiff_t n, int32_t queue, int32_t queues, b
     return s;
 }
 
-/* Returns how many chunks of a round are rows of its result. A backward has others after these, for
- * the gradients of parameters. Each queue has its share of both, so that the thread that reads rows
- * of this gradient in the next entry is the one that wrote them. */
+/* Returns how many chunks of a round compute rows of its result. In a backward, chunks for the
+ * gradients of parameters follow. Each queue gets a share of both kinds, so that the thread that
+ * wrote rows of this gradient also reads them in the next entry. */
 static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, ptrdiff_t chunks)
 {
     if (clears || kind != TFN__BACKWARD) return chunks;
@@ -552,9 +553,10 @@ static ptrdiff_t tfn__row_chunks(const tfn__call *c, int32_t kind, bool clears, 
     return tfn__min(tfn__by_rows(c), chunks);
 }
 
-/* True if a round is not worth a barrier, which takes some tenths of a microsecond on a quiet
- * machine: one chunk, or two or three parts of the gradients of a small entry. Attention and
- * convolutions have few chunks that may be long. */
+/* True if a round is not worth a barrier, which takes a few tenths of a microsecond on an idle
+ * machine: one chunk, up to three chunks of a small entry, or the clearing of little padding.
+ * Attention, convolutions and custom operations are small only if they have one chunk, because one
+ * of a few chunks may take long. */
 static bool tfn__is_small(const tfn__call *c, bool clears, ptrdiff_t chunks)
 {
     const int op = c->n->op;
@@ -575,7 +577,8 @@ static void tfn__round_chunk(tfn__call *c, int32_t kind, bool clears, ptrdiff_t 
     else tfn__entry_chunk(c, kind, chunk);
 }
 
-/* Waits until all chunks before this round are done. */
+/* Adds the caller's finished chunks to `done`, and waits until all chunks before this round are
+ * done. */
 static void tfn__await(tfn__team *m, tfn__walk *w)
 {
     int spins = 0;
@@ -612,7 +615,7 @@ static void tfn__walk_round(tfn__team *m, tfn__walk *w, tfn__call *c, int32_t ki
         tfn__await(m, w);
         tfn__take_chunks(m, w, c, kind, clears, chunks);
     } else if (w->index == 0 && chunks > 0) {
-        if (!w->unseen) tfn__await(m, w);       /* else the chunk before was its own, too */
+        if (!w->unseen) tfn__await(m, w);       /* else only its own rounds followed since */
         for (ptrdiff_t i = 0; i < chunks; i++) tfn__round_chunk(c, kind, clears, i);
         w->unseen += (uint64_t)chunks;
     }
@@ -641,8 +644,8 @@ static void tfn__team_member(void *team, int index)
     if (index == 0) tfn__await(m, &walk);
 }
 
-/* Returns the first entry of [first, last) that threads share, or `last`, and runs those before it.
- */
+/* Runs the small entries at the start of [first, last). Returns the first entry that threads share,
+ * or `last`. */
 static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {

@@ -206,7 +206,7 @@ SHARED void tfn__add_product(tfn_matmul_args *p)
 /* Chunks of a product (m, n) with sums over k are blocks of equal size. Blocks never cut the sum.
  * A block packs its rows of a and its columns of b for itself, so blocks are as square as rows and
  * columns allow: among all of the same area these read the least. Their number is a multiple of the
- * threads, because 9 blocks keep two threads busy as long as 10. */
+ * thread count, because 9 blocks take two threads as long as 10. */
 typedef struct tfn__blocks {
     ptrdiff_t rows, cols;
 } tfn__blocks;

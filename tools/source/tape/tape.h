@@ -7,7 +7,7 @@
  * them, and the cutting of work into chunks and products that operations share. Builds on the
  * table of kernels. */
 
-/* A build whose tapes may run on several threads. */
+/* Defined in builds whose tapes may run on several threads. */
 #if defined TFN__THREADS && !defined TFN__CHECKED
 #define TFN__TEAMS
 #endif

@@ -213,7 +213,8 @@ SHARED int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
-/* True for a byte that is a whole character of a string, whatever follows. */
+/* True for a byte that is a character of a string by itself: ASCII from 32 on, except quotes and
+ * backslashes. */
 static bool tfn__is_plain(uint8_t c)
 {
     return c >= 32 && c < 128 && c != '"' && c != '\\';

@@ -278,7 +278,7 @@ static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room,
 static bool tfn__are_two(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     int32_t work[TFN__WORK * TFN__MERGE_BLOCK];
-    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);    /* it is of one block, so it fits */
+    int32_t n = tfn__apart(k, work, TFN__MERGE_BLOCK, left);    /* one block, so it fits */
     n += tfn__apart(k, work + n, TFN__MERGE_BLOCK - n, right);
     if (n > TFN__MERGE_BLOCK) return false;
     return tfn__merge_symbols(k, work, n) == 2 && work[0] == left;      /* the rest is `right` */

@@ -437,7 +437,7 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* Read the next field of a message; false at its end or after an error. Callers then stop.
+/* Read the next field of a message. Returns false at its end or after an error, where callers stop.
  *
  * Unknown fields are skipped like the others, because later versions add some. Each length is
  * compared with the rest of the message. So a false length is an error, and no field reaches past

@@ -549,8 +549,8 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
 
 static void tfn__cut_part(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p);
 
-/* Cut into words by known rules, which no step does after one that shows bytes. The first word may
- * have a space in front. */
+/* Cut into words by known rules. Such a step never follows one that shows bytes. The first word may
+ * start with a space. */
 static void tfn__cut_words(tfn__encoder *o, const int32_t *step, int32_t left, tfn__span p,
                            tfn_split split)
 {

@@ -491,7 +491,7 @@ static void tfn__put_fraction(tfn__text *t, uint64_t m, int power)
 }
 
 /* Put a score below 1e15, with the fewest digits that tfn__json_score reads as the same double. If
- * no whole number near it does, put all digits: the fraction is a binary one. */
+ * no such decimal is found, put all digits of the binary fraction. */
 static void tfn__put_score(tfn__text *t, double x)
 {
     double ten = 1;

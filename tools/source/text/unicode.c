@@ -1051,7 +1051,8 @@ static uint32_t tfn__map_offset(uint32_t unit)
 
 /* Find the longest beginning of the n bytes at s that is replaced. Returns its length, 0 for none;
  * *value: the place of its replacement; *read: how many bytes of s are the beginning of anything
- * that is replaced. Files are hostile: a number at or beyond `units`, at least 1, ends the search.
+ * that is replaced. Files may be malicious: an index at or beyond `units` ends the search. units >
+ * 0.
  *
  * For example, if the offset of unit 0, the root, is 256, "e" (0x65) leads to unit 256 ^ 0x65,
  * whose label must be 0x65. If its bit 8 is set, "e" is replaced. The offset of that unit leads on
