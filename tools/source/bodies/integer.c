@@ -9,8 +9,7 @@
  *   QLOW, QHIGH       the lower or upper half of each byte, 0 .. 15
  *   QDOT8(s, w, x)    in each lane s plus four products of the lane's four q in w and the four q of
  *                     the inputs at x, for Q8
- *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8. Optional: without it, both types
- *                     share one loop with QDOT8, which halves the code
+ *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8
  *   QEXTRA8           the offset of q in QDOT8: 128 if the instruction needs unsigned bytes, else
  *                     0 (for Q4 it is 8). Offset times sum of inputs is subtracted in advance
  *   QPREPARE8(w)      adds that offset to bytes as they are stored
@@ -123,6 +122,7 @@
 #define TFN__QDOT8(s, w, x) _mm_add_epi32(s, tfn__quant_together_sse2( \
     _mm_madd_epi16(TFN__QLOWER(w), TFN__QLOWER(TFN__QALL(x))), \
     _mm_madd_epi16(TFN__QUPPER(w), TFN__QLOWER(TFN__QALL(x)))))
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
 static TFN__INLINE __m128i tfn__quant_together_sse2(__m128i lower, __m128i upper)
 {
     const __m128 a = _mm_castsi128_ps(lower);
@@ -328,22 +328,18 @@ static TFN__INLINE void TFN__QN(tfn__quant_load)(TFN__QI *w, const uint8_t *bloc
 static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, const int8_t *x,
                                                    bool four)
 {
-#ifdef TFN__QDOT4
     if (four) {
         TFN__UNROLL
         for (int g = 0; g < TFN__QGROUPS; g++) s = TFN__QDOT4(s, w[g], x + 4*g);
         return s;
     }
-#endif
-    (void)four;
     TFN__UNROLL
     for (int g = 0; g < TFN__QGROUPS; g++) s = TFN__QDOT8(s, w[g], x + 4*g);
     return s;
 }
 
 /* Computes a tile y (rows, 16): a panel of w times `rows` rows of inputs, from row i on, added to
- * the start values. Callers pass a constant `rows`, and with QDOT4 a constant `four`, so that each
- * case compiles to its own loop.
+ * the start values. Callers pass constant `rows` and `four`, which makes one loop for each.
  *
  * It does QW outputs at a time. Their chains stay in registers over all blocks. The weights of a
  * block are loaded once, in the form that QDOT needs. Then each row multiplies them by its own
@@ -454,16 +450,6 @@ static TFN__INLINE void tfn__quant_row_plain(float *y, const tfn__quant_panel *p
 }
 #endif
 
-#ifdef TFN__QDOT4
-#define TFN__QROWS(rows)                                                                           \
-    do {                                                                                           \
-        if (p->four) TFN__QN(tfn__quant_tile)(y, p, r, i, rows, true);                             \
-        else TFN__QN(tfn__quant_tile)(y, p, r, i, rows, false);                                    \
-    } while (0)
-#else
-#define TFN__QROWS(rows) TFN__QN(tfn__quant_tile)(y, p, r, i, rows, p->four)
-#endif
-
 /* A tile of 1 ... QTALL rows, of either type. In plain C each row rereads the panel, because boards
  * need small code, and gcc's loops over one row are faster than its loops over four (with Q8 by
  * half). clang's loops over four rows are 30 to 50 % faster, so it uses them for full tiles. */
@@ -473,16 +459,20 @@ static void TFN__QN(tfn__quant_tiles)(const tfn__quant_chains *y, const tfn__qua
 #if TFN__QW > 1
     switch (rows) {
     case 1:
-        TFN__QROWS(1);
+        if (p->four) TFN__QN(tfn__quant_tile)(y, p, r, i, 1, true);
+        else TFN__QN(tfn__quant_tile)(y, p, r, i, 1, false);
         return;
     case 2:
-        TFN__QROWS(2);
+        if (p->four) TFN__QN(tfn__quant_tile)(y, p, r, i, 2, true);
+        else TFN__QN(tfn__quant_tile)(y, p, r, i, 2, false);
         return;
     case 3:
-        TFN__QROWS(3);
+        if (p->four) TFN__QN(tfn__quant_tile)(y, p, r, i, 3, true);
+        else TFN__QN(tfn__quant_tile)(y, p, r, i, 3, false);
         return;
     default:
-        TFN__QROWS(TFN__QTALL);
+        if (p->four) TFN__QN(tfn__quant_tile)(y, p, r, i, TFN__QTALL, true);
+        else TFN__QN(tfn__quant_tile)(y, p, r, i, TFN__QTALL, false);
     }
 #else
 #if defined __clang__ && !defined __OPTIMIZE_SIZE__
@@ -573,7 +563,6 @@ SHARED const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
 #undef TFN__QUPPER
 #undef TFN__QDOT8
 #undef TFN__QDOT4
-#undef TFN__QROWS
 #undef TFN__QSET
 #undef TFN__QFLOAT
 #undef TFN__QSCALE
