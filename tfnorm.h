@@ -6960,16 +6960,20 @@ static TFN__INLINE void TFN__N(tfn__store_rows)(const tfn_matmul_args *t, const 
 }
 
 /* Computes W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k
- * numbers of column l. Transposes STEPS numbers of each column in registers and uses them for all
- * rows. With AVX2, 8 steps are a tenth faster than 4. With AVX-512, 4 are a tenth faster than 16.
- * Every 16 steps prefetch one cache line of each of the next W rows of b. */
-#define TFN__STEPS (TFN__W == 8 ? 8 : 4)
+ * numbers of column l. Transposes STEPS of these in registers and uses them for all rows. Every 16
+ * steps prefetch one cache line of each of the next W rows of b. With AVX-512, gcc 12 spills
+ * registers at 16 steps, and 4 are a tenth faster. */
+#if TFN__W == 16 && !defined __clang__
+#define TFN__STEPS 4
+#else
+#define TFN__STEPS TFN__W
+#endif
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
 {
     TFN__V x[TFN__ONCE];
     TFN__V v[4];
-    TFN__V q[2][4];
+    TFN__V q[TFN__STEPS / 4][4];
     float last[TFN__W];
     const float *a[TFN__ONCE];
     ptrdiff_t p = 0;
