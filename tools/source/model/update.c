@@ -407,8 +407,9 @@ static void tfn__update_small(void *job, tfn__worker *self)
         packed.key = key;
         packed.first = (uint64_t)w->at;
         for (int k = 0; k < 2; k++) {
-            tfn__set_packed(&packed, k, m->moments + place[k],
-                            (ptrdiff_t)tfn__moment_of(&m->desc, w, k));
+            float *moments = m->moments;               /* NULL for SGD without momentum */
+            if (moments) moments += place[k];
+            tfn__set_packed(&packed, k, moments, (ptrdiff_t)tfn__moment_of(&m->desc, w, k));
             place[k] += tfn__moment_room(&m->desc, w, k);
         }
         u = tfn__update_args_of(m, j->lr * tfn__rate_of(&m->desc, w), j->grad_scale);
