@@ -78,7 +78,7 @@
  *   loss            cross-entropy
  *   optimizers      the optimizers' updates
  *   moments         updates with moments of fewer bits
- *   draws           first values
+ *   draws           initial weights
  *   table           the public table of one instruction set
  *   instances       one copy of the kernels per instruction set
  *   packing         weights of 8, 4 and 16 bits
@@ -107,7 +107,7 @@
  *   builder         parameters, probes, linear maps on a tape
  *   joins           norms, joins and branches on a tape
  *   stacks          embeddings, layers, logits, the loss: the whole model on a tape
- *   initial         first values of the weights
+ *   initial         initial weights
  *   fold            scales and gains into the weights, for inference
  *   update          an optimizer's pass over all parameters, and where its moments lie
  *   model           memory
@@ -2287,7 +2287,7 @@ typedef struct tfn_model_desc {
     tfn_weights weights;          /* type of the matrices of linear maps, embeddings and output,
                                    * which then are frozen: see tfn_model_quantize; 0: floats */
     tfn_cache_type cache_type;    /* of decoders; 0: floats, else 16 bits */
-    bool blank;                   /* true: draws no first values, which takes seconds for large
+    bool blank;                   /* true: draws no initial weights, which takes seconds for large
                                    * models: weights are 0, or the contents of `parameters`, until
                                    * they are loaded */
     bool recompute;               /* true: the backward computes layers again, which saves memory */
@@ -3487,8 +3487,8 @@ TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
  * everything and then loads A and B. Maps that the adapter leaves out, or to which rank_pattern
  * gives a lower rank, get zeros, which stay 0 in training. use_rslora, rank_pattern and
  * alpha_pattern (names, not expressions) are understood. Features that LoRA does not have here are
- * refused by name: DoRA, biases, modules_to_save, adapted embeddings, and first values that change
- * the base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
+ * refused by name: DoRA, biases, modules_to_save, adapted embeddings, and initial values that
+ * change the base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
 TFNORM_API tfn_status tfn_peft_peek(tfn_import *x, tfn_model_desc *desc);
 TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m);
 
@@ -9993,10 +9993,13 @@ static void TFN__N(tfn__update_packed)(float *p, const float *g, const tfn_packe
 /* Draws computed at a time. */
 #define TFN__DRAWS 64
 
-/* Returns the integer u < 2^52 as a double: 2^52 + u has the bits of u in its fraction. */
+/* 2^52. A double of this size has the bits of an integer below 2^52 as its fraction. */
+#define TFN__TWO_52 4503599627370496.0
+
+/* Returns the integer u < 2^52 as a double. */
 static TFN__INLINE double TFN__N(tfn__whole)(uint64_t u)
 {
-    return tfn__double_of(u | UINT64_C(0x433) << 52) - 4503599627370496.0;
+    return tfn__double_of(u | UINT64_C(0x433) << 52) - TFN__TWO_52;
 }
 
 static TFN__INLINE uint64_t TFN__N(tfn__double_bits)(double x)
@@ -10056,7 +10059,7 @@ static TFN__NOINLINE void TFN__N(tfn__draw_cosines)(float *y, const uint64_t *bi
         const double r = near + (((a - near) - b) - n * TFN__QUARTER_LOW);
         const double s = r * TFN__N(tfn__each_series)(odd, 9, r*r);
         const double t = TFN__N(tfn__each_series)(even, 9, r*r);
-        const uint64_t turns = (TFN__N(tfn__double_bits)(n + 4503599627370496.0) + 1) & 3;
+        const uint64_t turns = (TFN__N(tfn__double_bits)(n + TFN__TWO_52) + 1) & 3;
         const uint64_t use = (uint64_t)0 - (turns & 1);
         const uint64_t value = (TFN__N(tfn__double_bits)(t) & use)
                              | (TFN__N(tfn__double_bits)(s) & ~use);
@@ -10156,7 +10159,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__exp)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf)),
-    /* first values */
+    /* initial weights */
     TFN__TRAIN_KEPT(TFN__MODELS, tfn__random_values),
     /* updates with packed moments */
 #if TFN__PACKS
@@ -16891,7 +16894,7 @@ typedef struct tfn__worker {
 typedef void tfn__share_fn(void *job, tfn__worker *w);
 
 /* Numbers in a part of an array, a multiple of the 4,096 terms in a block of a flat sum; and the
- * numbers for which a second thread is worth its start. */
+ * least numbers for each thread, so that its start pays. */
 enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 32768 };
 
 #ifdef TFN__TEAMS
@@ -17488,8 +17491,9 @@ static bool tfn__is_small(const tfn__call *c, bool clears, ptrdiff_t chunks)
     const float floats = (float)tfn__max(c->rows, c->x_rows[0])
                        * (float)tfn__max(c->cols, c->x_cols[0]);
     if (chunks < 2) return true;
-    if (!clears && (chunks > 3 || long_chunks)) return false;
-    if (op == TFN__OP_LINEAR && !clears)
+    if (clears) return floats < (float)TFN__SMALL_FLOATS;
+    if (chunks > 3 || long_chunks) return false;
+    if (op == TFN__OP_LINEAR)
         return (float)c->rows * (float)c->cols * (float)c->x_cols[0] < (float)TFN__SMALL_STEPS;
     return floats < (float)TFN__SMALL_FLOATS;
 }
@@ -17567,19 +17571,14 @@ static void tfn__team_member(void *team, int index)
     if (index == 0) tfn__await(m, &walk);
 }
 
-/* Runs the small entries at the start of [first, last). Returns the first entry that threads share,
- * or `last`. */
-static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+/* Returns the first entry of [first, last) that threads share, or `last`. */
+static int32_t tfn__first_shared(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
-        int32_t kind = tfn__entry_kind(t->order[e]);
+        const int32_t kind = tfn__entry_kind(t->order[e]);
         tfn__call c;
         tfn__make_call(&c, t, r, t->order[e], r->work);
-        c.chunks = tfn__entry_chunks(&c, kind);
-        if (!tfn__is_small(&c, false, c.chunks)) return e;
-        for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
-        for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
-            tfn__clear_padding(&c, kind, b);
+        if (!tfn__is_small(&c, false, tfn__entry_chunks(&c, kind))) return e;
     }
     return last;
 }
@@ -17599,12 +17598,13 @@ static void tfn__on_threads(int32_t threads, void (*f)(void *context, int index)
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
-    first = tfn__run_small(t, r, first, last);
-    if (first == last) return;
+    const int32_t shared = tfn__first_shared(t, r, first, last);
+    tfn__run_serial(t, r, first, shared);
+    if (shared == last) return;
     TFNORM_MEMSET(&team, 0, sizeof team);
     team.t = t;
     team.r = r;
-    team.first = first;
+    team.first = shared;
     team.last = last;
     team.queues = (int32_t)tfn__min(t->threads, TFN__QUEUES);
     tfn__on_threads(t->threads, tfn__team_member, &team);
@@ -22919,8 +22919,7 @@ static void tfn__draw_weight(const tfn_model *m, int32_t index, float *p)
     tfn__start_window(m, w, p);
 }
 
-/* Sets weight `index` to its first values: drawn, or without training its constant until it is
- * loaded. */
+/* Initializes weight `index`: draws it, or sets it to its constant in a build without training. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -23957,13 +23956,18 @@ static int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int
     return tfn__moment_floats(&rule, which, w->rows, w->cols, tfn__is_matrix_to(d, w), d->beta1);
 }
 
+/* Returns the blocks of an FP8 moment with `count` numbers. */
+static int64_t tfn__moment_blocks(int64_t count)
+{
+    return (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+}
+
 /* Returns the bytes of a moment with `count` numbers, without padding. */
 static int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
 {
-    const int64_t blocks = (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_BF16) return 2 * count;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_FP8)
-        return blocks * (TFN__MOMENT_BLOCK + 1);
+        return tfn__moment_blocks(count) * (TFN__MOMENT_BLOCK + 1);
     return count * (int64_t)sizeof(float);
 }
 
@@ -24237,12 +24241,11 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_pac
  * it. FP8 exponents follow the codes. */
 static void tfn__set_packed(tfn_packed_moments *packed, int which, float *data, ptrdiff_t n)
 {
-    const ptrdiff_t blocks = (n + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
     packed->data[which] = NULL;
     packed->exponents[which] = NULL;
     if (n == 0) return;
     packed->data[which] = data;
-    packed->exponents[which] = (uint8_t *)data + blocks * TFN__MOMENT_BLOCK;
+    packed->exponents[which] = (uint8_t *)data + tfn__moment_blocks(n) * TFN__MOMENT_BLOCK;
 }
 
 /* Updates packed moments, tensor by tensor. */
@@ -45487,7 +45490,7 @@ static void tfn__start_over(tfn_model *m)
     tfn__clear(m->moments, tfn__moments_floats(m));
 }
 
-/* Give LoRA of a blank model its first values, because it would never learn with A and B both
+/* Give LoRA of a blank model its initial values, because it would never learn with A and B both
  * 0. */
 static void tfn__init_lora(tfn_model *m)
 {
@@ -47504,8 +47507,8 @@ static void tfn__peft_check_pattern(tfn_import *x, const char *key, tfn__reader 
     }
 }
 
-/* Refuse first values that change the matrices of the base: PiSSA takes them apart, and the adapter
- * only adds up with what remains. */
+/* Refuse initial values that change the matrices of the base: PiSSA takes them apart, and the
+ * adapter only adds up with what remains. */
 static void tfn__peft_check_init(tfn_import *x, tfn__reader value)
 {
     static const char *const harmless[] = { "gaussian\"", "eva\"", "orthogonal\"" };
@@ -48811,6 +48814,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TRAINING_RANGES
 #undef TFN__TRAINS
 #undef TFN__TURN
+#undef TFN__TWO_52
 #undef TFN__USER_KERNELS
 #undef TFN__USER_SCORE
 #undef TFN__VOCAB

@@ -68,7 +68,7 @@ simulates() {
             exit bad }' "$work/rows" || { cat "$work/rows"; return 1; }
     done
 }
-# two rows without a ratio (AdamW, first values), and three with the ratio to AdamW
+# two rows without a ratio (AdamW, initial weights), and three with the ratio to AdamW
 optimizers() {
     "$bench" optim --quick --json L=1,d=32,h=2,ff=64,T=8,B=2,V=16 > "$work/rows" &&
         [ "$(grep -c '"ms":[0-9.e-]*,"ratio":null}$' "$work/rows")" = 2 ] &&

@@ -78,6 +78,22 @@ static inline tfn_file folders_to(void *room, size_t size)
     return f;
 }
 
+/* Writes a safetensors file to memory: a header and so many bytes of zeros. Returns its bytes. */
+static inline size_t folders_tensors(unsigned char *to, const char *header, size_t zeros)
+{
+    const size_t n = strlen(header);
+    for (int i = 0; i < 8; i++) to[i] = (unsigned char)((uint64_t)n >> 8*i);
+    memcpy(to + 8, header, n);
+    memset(to + 8 + n, 0, zeros);
+    return 8 + n + zeros;
+}
+static inline void folders_write(const char *path, const void *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(bytes, 1, size, f) == size);
+    if (f) fclose(f);
+}
+
 /* -- models ------------------------------------------------------------------------------------ */
 
 static inline tfn_model_desc folders_desc(bool inference)

@@ -38,8 +38,10 @@ COMPILER = ["gcc", "-std=c99", "-O1", "-w"]
 EXACT = "math kernels norms reference".split()
 BLOCKS = ("statement", "leave")          # a fault takes the place of the statement and its ;
 OWN = "tape debug memory files".split()          # compile the header, here without SIMD
-EDGES = re.search(r" core (\w.*)", open("edges.sh").read())[1].split()     # files of all.c with the address sanitizer
-WITHOUT = re.search(r"TEST_WITHOUT='(.*)'", open("edges.sh").read())[1]
+edges = open("edges.sh").read()                  # files of all.c with the address sanitizer
+EDGES = re.search(r" core (\w.*)", edges)[1].split()
+EDGES_FLAGS = re.search(r'flags="(-.*)"', edges)[1].split()
+EDGES_ENV = {name: re.search(name + r"='?([^'\n]*?)'?(?:\s+#.*)?\n", edges)[1] for name in ("TEST_WITHOUT", "ASAN_OPTIONS")}
 
 
 # -- statements --------------------------------------------------------------------------------
@@ -360,7 +362,7 @@ def run(name, fault, cases, limit, hits="", tier="quick"):
     command = [work + "/program-" + name]
     if name == "edges":
         command += EDGES
-        env.update(TEST_WITHOUT=WITHOUT, ASAN_OPTIONS="detect_stack_use_after_return=1:detect_leaks=0")
+        env.update(EDGES_ENV)
 
     def bounds():
         limits(name == "edges")
@@ -385,7 +387,7 @@ def compile_program(name, header):
     if header:
         compiler = ["clang"] + COMPILER[1:] if shutil.which("clang") else COMPILER
         if name == "edges":
-            compiler = compiler + ["-O0", "-fsanitize=address,bounds", "-fno-sanitize-recover=all", "-include", "redzones.h"]
+            compiler = compiler + EDGES_FLAGS
         said = subprocess.run(compiler + ["-include", tests + "/fault.h", "-DTFNORM_NO_SIMD", source, work + "/fault.c", "-o", to, "-lm"],
                               cwd=tests, stderr=subprocess.DEVNULL)
         return name, said.returncode == 0

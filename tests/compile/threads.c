@@ -1,5 +1,5 @@
 /* Every recipe as a decoder, an encoder and an encoder-decoder, trained and evaluated with three
- * threads and with one: the bits must be the same. So must those of updates that threads share.
+ * threads and with one: the bits must be the same. Updates that threads share must have the same bits, too.
  * sanitizers.sh builds it with the thread sanitizer, once with OpenMP and once with the hook.
  * THREADS_RACE adds a race on purpose, to show that the sanitizer works. */
 #ifndef _POSIX_C_SOURCE

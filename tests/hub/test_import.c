@@ -1055,7 +1055,7 @@ TEST(import_with_lora)
     tfn_model_free(&base);
 }
 
-/* A and B of a model have their first values. Returns how many maps have LoRA. */
+/* A and B of a model have their initial values. Returns how many maps have LoRA. */
 static int import_first_values(const tfn_model *m)
 {
     tfn_model fresh;
@@ -1111,7 +1111,7 @@ static void import_tunes(const import_tuned *row)
 }
 
 /* With every source of weights, LoRA leaves the logits of the import without it, to the bit, and A
- * has the first values of a new model. Sources: maps of one tensor or side by side, a tied output,
+ * has the initial values of a new model. Sources: maps of one tensor or side by side, a tied output,
  * parts, pickles, GGUF, and weights of fewer bits. */
 TEST(import_lora_sources)
 {
@@ -1191,16 +1191,15 @@ static void import_named_refused(const char *family, const char *name, const cha
     tfn_file f;
     tfn_import x = folders_import(config, folders_config(family, config, sizeof config), &f);
     tfn_model m;
-    int n;
+    char header[200];
+    size_t size;
     CASE("%s", wanted);
     memset(&d, 0, sizeof d);
-    memset(file, 0, sizeof file);
     CHECK_OK(tfn_import_peek(&x, &d), &x.error);
-    n = sprintf((char *)file + 8, "{\"%s\":{\"dtype\":\"%s\",\"shape\":[%s%d,%d],"
-                "\"data_offsets\":[0,%d]}}", name, dtype, shape, (int)d.vocab, (int)d.width,
-                (int)(d.vocab * d.width) * bytes);
-    for (int i = 0; i < 8; i++) file[i] = (unsigned char)((uint64_t)n >> 8*i);
-    f = folders_from(file, (size_t)(8 + n + d.vocab * d.width * bytes));
+    size = (size_t)(d.vocab * d.width * bytes);
+    snprintf(header, sizeof header, "{\"%s\":{\"dtype\":\"%s\",\"shape\":[%s%d,%d],"
+             "\"data_offsets\":[0,%d]}}", name, dtype, shape, (int)d.vocab, (int)d.width, (int)size);
+    f = folders_from(file, folders_tensors(file, header, size));
     CHECK_OK(tfn_file_open(&f), &f.error);
     CHECK_OK(tfn_model_new(&m, &d, NULL), &m.error);
     CHECK(tfn_import_weights(&x, &m) != TFN_OK);
@@ -1284,11 +1283,8 @@ static void import_into(const tfn_model_desc *d, tfn_import *x)
 static void import_put_file(const char *name, const void *bytes, size_t size)
 {
     char path[100];
-    FILE *f;
     snprintf(path, sizeof path, "build/%s", name);
-    f = fopen(path, "wb");
-    CHECK(f && fwrite(bytes, 1, size, f) == size);
-    if (f) fclose(f);
+    folders_write(path, bytes, size);
 }
 /* Writes the config.json of `name` and perhaps one more file into the folder build. */
 static void import_build(const char *name, const char *file, const void *bytes, size_t size)
@@ -1349,11 +1345,10 @@ static void import_broken_weights(void)
 /* Writes a safetensors file with one tensor to `to`. Returns its size. */
 static size_t import_one_tensor(unsigned char *to, const char *name)
 {
-    const int n = sprintf((char *)to + 8, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[1],"
-                          "\"data_offsets\":[0,4]}}", name);
-    for (int i = 0; i < 8; i++) to[i] = (unsigned char)((uint64_t)n >> 8*i);
-    memset(to + 8 + n, 0, 4);
-    return (size_t)n + 12;
+    char header[200];
+    snprintf(header, sizeof header, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[1],"
+             "\"data_offsets\":[0,4]}}", name);
+    return folders_tensors(to, header, 4);
 }
 
 /* BERT's head is dropped only if the weights can be read and have none of its tensors. */

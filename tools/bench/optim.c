@@ -54,8 +54,10 @@ static void steps(const shape *s)
     train_job jobs[METHODS];
     double time[METHODS][ROUNDS], ratio[METHODS][ROUNDS];
     bool use[METHODS] = { false };
-    for (int i = 1; i < METHODS; i++) use[i] = wanted(methods[i].name);
-    for (int i = 1; i < METHODS; i++) use[0] = use[0] || use[i];
+    for (int i = 1; i < METHODS; i++) {
+        use[i] = wanted(methods[i].name);
+        use[0] = use[0] || use[i];
+    }
     for (int i = 0; i < METHODS; i++) {
         if (!use[i]) continue;
         start(&jobs[i], s, i);
@@ -78,7 +80,7 @@ static void steps(const shape *s)
 
 /* Times drawing initial weights. The model has no gradients or moments, because touching their
  * pages would count, too. */
-static void first_values(const shape *s)
+static void initial_weights(const shape *s)
 {
     train_job j;
     double time[ROUNDS];
@@ -92,13 +94,13 @@ static void first_values(const shape *s)
         j.k = j.m.kernels;
         tfn_model_free(&j.m);
     }
-    print(&j, "first values", median(time, option.rounds), 0);
+    print(&j, "initial weights", median(time, option.rounds), 0);
 }
 
 void bench_optim(const shape *list, int n)
 {
     for (int i = 0; i < n; i++) {
         steps(&list[i]);
-        if (wanted("first values")) first_values(&list[i]);
+        if (wanted("initial weights")) initial_weights(&list[i]);
     }
 }

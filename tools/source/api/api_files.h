@@ -383,8 +383,8 @@ TFNORM_API size_t tfn_export_gguf_work(const tfn_export *x, const tfn_model *m);
  * everything and then loads A and B. Maps that the adapter leaves out, or to which rank_pattern
  * gives a lower rank, get zeros, which stay 0 in training. use_rslora, rank_pattern and
  * alpha_pattern (names, not expressions) are understood. Features that LoRA does not have here are
- * refused by name: DoRA, biases, modules_to_save, adapted embeddings, and first values that change
- * the base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
+ * refused by name: DoRA, biases, modules_to_save, adapted embeddings, and initial values that
+ * change the base, such as PiSSA's. lenient: skip unknown keys of adapter_config.json. */
 TFNORM_API tfn_status tfn_peft_peek(tfn_import *x, tfn_model_desc *desc);
 TFNORM_API tfn_status tfn_peft_read(tfn_import *x, tfn_model *m);
 

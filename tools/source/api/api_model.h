@@ -307,7 +307,7 @@ typedef struct tfn_model_desc {
     tfn_weights weights;          /* type of the matrices of linear maps, embeddings and output,
                                    * which then are frozen: see tfn_model_quantize; 0: floats */
     tfn_cache_type cache_type;    /* of decoders; 0: floats, else 16 bits */
-    bool blank;                   /* true: draws no first values, which takes seconds for large
+    bool blank;                   /* true: draws no initial weights, which takes seconds for large
                                    * models: weights are 0, or the contents of `parameters`, until
                                    * they are loaded */
     bool recompute;               /* true: the backward computes layers again, which saves memory */

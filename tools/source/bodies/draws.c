@@ -6,10 +6,13 @@
 /* Draws computed at a time. */
 #define TFN__DRAWS 64
 
-/* Returns the integer u < 2^52 as a double: 2^52 + u has the bits of u in its fraction. */
+/* 2^52. A double of this size has the bits of an integer below 2^52 as its fraction. */
+#define TFN__TWO_52 4503599627370496.0
+
+/* Returns the integer u < 2^52 as a double. */
 static TFN__INLINE double TFN__N(tfn__whole)(uint64_t u)
 {
-    return tfn__double_of(u | UINT64_C(0x433) << 52) - 4503599627370496.0;
+    return tfn__double_of(u | UINT64_C(0x433) << 52) - TFN__TWO_52;
 }
 
 static TFN__INLINE uint64_t TFN__N(tfn__double_bits)(double x)
@@ -69,7 +72,7 @@ static TFN__NOINLINE void TFN__N(tfn__draw_cosines)(float *y, const uint64_t *bi
         const double r = near + (((a - near) - b) - n * TFN__QUARTER_LOW);
         const double s = r * TFN__N(tfn__each_series)(odd, 9, r*r);
         const double t = TFN__N(tfn__each_series)(even, 9, r*r);
-        const uint64_t turns = (TFN__N(tfn__double_bits)(n + 4503599627370496.0) + 1) & 3;
+        const uint64_t turns = (TFN__N(tfn__double_bits)(n + TFN__TWO_52) + 1) & 3;
         const uint64_t use = (uint64_t)0 - (turns & 1);
         const uint64_t value = (TFN__N(tfn__double_bits)(t) & use)
                              | (TFN__N(tfn__double_bits)(s) & ~use);

@@ -44,7 +44,7 @@ SHARED const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__exp)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__tanh)),
     TFN__KEPT(TFN__USER_KERNELS, TFN__N(tfn__erf)),
-    /* first values */
+    /* initial weights */
     TFN__TRAIN_KEPT(TFN__MODELS, tfn__random_values),
     /* updates with packed moments */
 #if TFN__PACKS

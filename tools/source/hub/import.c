@@ -709,7 +709,7 @@ SHARED void tfn__start_over(tfn_model *m)
     tfn__clear(m->moments, tfn__moments_floats(m));
 }
 
-/* Give LoRA of a blank model its first values, because it would never learn with A and B both
+/* Give LoRA of a blank model its initial values, because it would never learn with A and B both
  * 0. */
 static void tfn__init_lora(tfn_model *m)
 {

@@ -140,8 +140,8 @@ static void tfn__peft_check_pattern(tfn_import *x, const char *key, tfn__reader 
     }
 }
 
-/* Refuse first values that change the matrices of the base: PiSSA takes them apart, and the adapter
- * only adds up with what remains. */
+/* Refuse initial values that change the matrices of the base: PiSSA takes them apart, and the
+ * adapter only adds up with what remains. */
 static void tfn__peft_check_init(tfn_import *x, tfn__reader value)
 {
     static const char *const harmless[] = { "gaussian\"", "eva\"", "orthogonal\"" };

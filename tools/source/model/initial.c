@@ -327,8 +327,7 @@ static void tfn__draw_weight(const tfn_model *m, int32_t index, float *p)
     tfn__start_window(m, w, p);
 }
 
-/* Sets weight `index` to its first values: drawn, or without training its constant until it is
- * loaded. */
+/* Initializes weight `index`: draws it, or sets it to its constant in a build without training. */
 SHARED void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;

@@ -101,13 +101,18 @@ SHARED int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int
     return tfn__moment_floats(&rule, which, w->rows, w->cols, tfn__is_matrix_to(d, w), d->beta1);
 }
 
+/* Returns the blocks of an FP8 moment with `count` numbers. */
+static int64_t tfn__moment_blocks(int64_t count)
+{
+    return (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+}
+
 /* Returns the bytes of a moment with `count` numbers, without padding. */
 SHARED int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
 {
-    const int64_t blocks = (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_BF16) return 2 * count;
     if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_FP8)
-        return blocks * (TFN__MOMENT_BLOCK + 1);
+        return tfn__moment_blocks(count) * (TFN__MOMENT_BLOCK + 1);
     return count * (int64_t)sizeof(float);
 }
 
@@ -381,12 +386,11 @@ static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn_pac
  * it. FP8 exponents follow the codes. */
 static void tfn__set_packed(tfn_packed_moments *packed, int which, float *data, ptrdiff_t n)
 {
-    const ptrdiff_t blocks = (n + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
     packed->data[which] = NULL;
     packed->exponents[which] = NULL;
     if (n == 0) return;
     packed->data[which] = data;
-    packed->exponents[which] = (uint8_t *)data + blocks * TFN__MOMENT_BLOCK;
+    packed->exponents[which] = (uint8_t *)data + tfn__moment_blocks(n) * TFN__MOMENT_BLOCK;
 }
 
 /* Updates packed moments, tensor by tensor. */

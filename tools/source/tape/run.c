@@ -565,8 +565,9 @@ static bool tfn__is_small(const tfn__call *c, bool clears, ptrdiff_t chunks)
     const float floats = (float)tfn__max(c->rows, c->x_rows[0])
                        * (float)tfn__max(c->cols, c->x_cols[0]);
     if (chunks < 2) return true;
-    if (!clears && (chunks > 3 || long_chunks)) return false;
-    if (op == TFN__OP_LINEAR && !clears)
+    if (clears) return floats < (float)TFN__SMALL_FLOATS;
+    if (chunks > 3 || long_chunks) return false;
+    if (op == TFN__OP_LINEAR)
         return (float)c->rows * (float)c->cols * (float)c->x_cols[0] < (float)TFN__SMALL_STEPS;
     return floats < (float)TFN__SMALL_FLOATS;
 }
@@ -644,19 +645,14 @@ static void tfn__team_member(void *team, int index)
     if (index == 0) tfn__await(m, &walk);
 }
 
-/* Runs the small entries at the start of [first, last). Returns the first entry that threads share,
- * or `last`. */
-static int32_t tfn__run_small(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+/* Returns the first entry of [first, last) that threads share, or `last`. */
+static int32_t tfn__first_shared(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
-        int32_t kind = tfn__entry_kind(t->order[e]);
+        const int32_t kind = tfn__entry_kind(t->order[e]);
         tfn__call c;
         tfn__make_call(&c, t, r, t->order[e], r->work);
-        c.chunks = tfn__entry_chunks(&c, kind);
-        if (!tfn__is_small(&c, false, c.chunks)) return e;
-        for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
-        for (ptrdiff_t b = tfn__padding_chunks(&c, kind); b-- > 0;)
-            tfn__clear_padding(&c, kind, b);
+        if (!tfn__is_small(&c, false, tfn__entry_chunks(&c, kind))) return e;
     }
     return last;
 }
@@ -676,12 +672,13 @@ static void tfn__on_threads(int32_t threads, void (*f)(void *context, int index)
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
-    first = tfn__run_small(t, r, first, last);
-    if (first == last) return;
+    const int32_t shared = tfn__first_shared(t, r, first, last);
+    tfn__run_serial(t, r, first, shared);
+    if (shared == last) return;
     TFNORM_MEMSET(&team, 0, sizeof team);
     team.t = t;
     team.r = r;
-    team.first = first;
+    team.first = shared;
     team.last = last;
     team.queues = (int32_t)tfn__min(t->threads, TFN__QUEUES);
     tfn__on_threads(t->threads, tfn__team_member, &team);

@@ -26,7 +26,7 @@ typedef struct tfn__worker {
 typedef void tfn__share_fn(void *job, tfn__worker *w);
 
 /* Numbers in a part of an array, a multiple of the 4,096 terms in a block of a flat sum; and the
- * numbers for which a second thread is worth its start. */
+ * least numbers for each thread, so that its start pays. */
 enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 32768 };
 
 #ifdef TFN__TEAMS
