@@ -183,7 +183,8 @@ def planted(how, old, new, k):
 class Fault:
     def __init__(self, path, how, a, b, new, kind, old, line):
         self.path, self.how, self.a, self.b, self.new, self.kind, self.old, self.line = path, how, a, b, new, kind, old, line
-        self.good, self.k = True, 0
+        # a declared pointer to a function would be known only in the braces of the fault
+        self.good, self.k = not (how in BLOCKS and re.match(r"\w[\w *]*\(\*(const )?\w+\)\(", old)), 0
 
     def row(self):
         """The part and the statement with the fault, as equivalent.txt and the report name it."""
@@ -597,6 +598,8 @@ def main():
                 print("left out: random mutants: %s fails without a fault: %s" % (name, why), flush=True)
             else:
                 passes[name] = rows
+        if not passes:
+            sys.exit("FAILED random mutants: no program passes without a fault")
         print("first runs after %.0f s" % (time.time() - begin), flush=True)
         listed = set()
         if os.path.exists("equivalent.txt"):
