@@ -349,7 +349,7 @@ SHARED void tfn__gguf_bad(tfn__gguf *g)
 }
 
 /* Step over bytes, which must be in the file. */
-SHARED void tfn__gguf_step(tfn__gguf *g, uint64_t bytes)
+static void tfn__gguf_step(tfn__gguf *g, uint64_t bytes)
 {
     if (g->at > g->f->used || bytes > g->f->used - g->at) tfn__gguf_bad(g);
     else g->at += bytes;

@@ -36,7 +36,6 @@ typedef struct tfn__gguf {
 
 typedef enum tfn__gguf_form { TFN__GGUF_PLAIN, TFN__GGUF_MARKED, TFN__GGUF_QUOTED } tfn__gguf_form;
 SHARED void tfn__gguf_bad(tfn__gguf *g);
-SHARED void tfn__gguf_step(tfn__gguf *g, uint64_t bytes);
 SHARED uint64_t tfn__gguf_number(tfn__gguf *g, size_t bytes);
 SHARED void tfn__gguf_string(tfn__gguf *g, char *to, size_t size);
 SHARED void tfn__gguf_skip(tfn__gguf *g, uint64_t type);

@@ -40,7 +40,7 @@ static bool tfn__has_avx_vnni(void)
 
 /* Returns the kernels of one instruction set, or NULL if this build or this processor lacks it. See
  * tfn__kernels_of. */
-SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
+static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
 #ifdef TFN__BUILD_SSE2
     if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;

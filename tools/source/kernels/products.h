@@ -8,7 +8,6 @@
 
 #if TFN__PACKS
 
-SHARED const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa);
 SHARED const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k);
 SHARED size_t tfn__packed_bytes(const tfn__packed *p);
 SHARED void tfn__pack_param(void *w, const tfn__packed *p, const float *from);

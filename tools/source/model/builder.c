@@ -18,7 +18,7 @@ SHARED bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
-SHARED bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
+static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
 SHARED bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
 /* Returns the size of a weight in its region, in floats. The bytes of a packed weight are counted

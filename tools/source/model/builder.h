@@ -40,7 +40,6 @@ static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
     return (tfn_weights)w->weights;
 }
 SHARED int64_t tfn__weight_floats(const tfn__weight *w);
-SHARED bool tfn__is_watched(const tfn_model_desc *d);
 SHARED bool tfn__caps_logits(const tfn_model_desc *d);
 SHARED bool tfn__gates(const tfn_join *j);
 SHARED bool tfn__shifts(const tfn_join *j);

@@ -14,7 +14,7 @@ TFN__RARE
 
 /* True if the linear maps of this place are gamma/sigma W. A folded model has multiplied the factor
  * into W. Places at the ends of a model follow the stack next to them. */
-SHARED bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
+static bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
 {
     tfn__spot stack = tfn__last_stack(d);
     if (at.stack != TFN__NO_STACK) stack = tfn__spot_of_stack(at.stack);
@@ -161,7 +161,7 @@ static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
 }
 
 /* True for norms that are not norms of rows. They follow those in the list of kinds. */
-SHARED bool tfn__is_other_norm(const tfn_norm_rule *norm)
+static bool tfn__is_other_norm(const tfn_norm_rule *norm)
 {
     return TFN__ALL && norm->kind > TFN_NORM_ABSMAX;
 }

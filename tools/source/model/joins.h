@@ -7,7 +7,6 @@
  * Stacks also uses its linear maps and norms, and a decoder its projections and caches. Builds on
  * the builder and the tape's recording functions. */
 
-SHARED bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at);
 SHARED tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
                                 int32_t out);
 SHARED tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x, int part,
@@ -15,7 +14,6 @@ SHARED tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x
 SHARED tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t in,
                                  int32_t out, tfn_activation_kind act);
 SHARED float tfn__eps_of(const tfn_model_desc *d, const tfn_norm_rule *norm);
-SHARED bool tfn__is_other_norm(const tfn_norm_rule *norm);
 SHARED tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part);
 SHARED tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols);
 
