@@ -118,7 +118,8 @@
  *   reading         hidden states, attention weights, a vector of a sentence
  *   generate        text: greedy, drawn, by beam search
  *   json            UTF-8 and JSON, read strictly
- *   unicode         classes of characters, normal forms
+ *   unicode         classes of characters
+ *   normal_forms    normal forms of Unicode, BERT and SentencePiece
  *   pieces          where tokenizers cut a text, tables of what they find
  *   regex           regular expressions that cut a text
  *   trainer         trains tokenizers: words and merges from texts
@@ -28443,30 +28444,8 @@ static TFN__INLINE int tfn__class(int32_t c)
     return tfn__class_beyond_ascii(c);
 }
 
-/* Normal forms of Unicode: NFD 0, NFC 1, NFKD 2, NFKC 3. */
-enum { TFN__FORM_COMPOSED = 1, TFN__FORM_COMPATIBLE = 2 };
-
-/* Devlin et al. 2018, tokenization.py: control characters are dropped and white space becomes
- * spaces (clean), Chinese characters get spaces around them, accents are removed, and letters
- * become lower case. tools/unicode.py generates the tables: the traits of characters, and the
- * number to add to a capital (a difference from the list, 1 for even characters, or 1 for odd
- * ones). */
-enum { TFN__PLAIN, TFN__PUNCTUATION, TFN__ACCENT, TFN__CONTROL };
-
-/* Writes a text with its spaces changed. Spaces are held back until the next character is known.
- *
- * With U+2581 shown as "_", " a b " becomes "___a___b_" in Llama 2 (MARKS, PREFIX), "__a___b_" in
- * Mistral's Metaspace (also NEEDED), and "_a_b" in T5 (also LEFT, RIGHT, COLLAPSE). */
-typedef struct tfn__spacer {
-    tfn__text to;
-    int32_t steps;
-    size_t  spaces;                             /* held back */
-    size_t  ink;                                /* bytes up to the last non-space character */
-    bool    begun;                              /* something was written */
-} tfn__spacer;
-
-/* Classes and normal forms of Unicode's characters, the characters with which GPT-2 shows bytes,
- * and the normalizers of BERT and SentencePiece. Builds on json, which reads UTF-8. */
+/* Classes of Unicode's characters, and the characters with which GPT-2 shows bytes. Builds on
+ * ground. */
 
 /* -- characters ------------------------------------------------------------------------------ */
 
@@ -28681,6 +28660,33 @@ static int32_t tfn__byte_shown(int32_t c)
     if (c == 323)               return 173;
     return -1;
 }
+#endif
+/* >> normal_forms */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__TOKENIZERS
+/* Normal forms of Unicode: NFD 0, NFC 1, NFKD 2, NFKC 3. */
+enum { TFN__FORM_COMPOSED = 1, TFN__FORM_COMPATIBLE = 2 };
+
+/* Devlin et al. 2018, tokenization.py: control characters are dropped and white space becomes
+ * spaces (clean), Chinese characters get spaces around them, accents are removed, and letters
+ * become lower case. tools/unicode.py generates the tables: the traits of characters, and the
+ * number to add to a capital (a difference from the list, 1 for even characters, or 1 for odd
+ * ones). */
+enum { TFN__PLAIN, TFN__PUNCTUATION, TFN__ACCENT, TFN__CONTROL };
+
+/* Writes a text with its spaces changed. Spaces are held back until the next character is known.
+ *
+ * With U+2581 shown as "_", " a b " becomes "___a___b_" in Llama 2 (MARKS, PREFIX), "__a___b_" in
+ * Mistral's Metaspace (also NEEDED), and "_a_b" in T5 (also LEFT, RIGHT, COLLAPSE). */
+typedef struct tfn__spacer {
+    tfn__text to;
+    int32_t steps;
+    size_t  spaces;                             /* held back */
+    size_t  ink;                                /* bytes up to the last non-space character */
+    bool    begun;                              /* something was written */
+} tfn__spacer;
+
+/* Unicode's normal forms, and the normalizers of BERT and SentencePiece. Builds on json, which
+ * reads UTF-8, and unicode. */
 
 /* -- the normal form NFC --------------------------------------------------------------------- */
 
@@ -29637,7 +29643,8 @@ enum { TFN__SPECIAL_NAMES = 11 };
 typedef struct tfn__special_name { char name[16]; tfn_special which; } tfn__special_name;
 
 /* The rules by which tokenizers split a text into pieces, and the hash tables that find a piece.
- * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode. */
+ * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode
+ * and normal_forms. */
 
 /* -- pieces ---------------------------------------------------------------------------------- */
 
@@ -31331,7 +31338,7 @@ typedef struct tfn__search {
 
 /* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
  * replacements. The parts after this one read trainers, blobs and files, and encode texts. Builds
- * on pieces and unicode. */
+ * on pieces, unicode and normal_forms. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 

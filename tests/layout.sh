@@ -71,10 +71,38 @@ current() {
         "$work/join" ../tools/source > "$work/joined.h" && cmp "$work/joined.h" ../tfnorm.h
 }
 check "layout: tfnorm.h is generated from tools/source" current
+# A part is FOLDER/NAME.h and FOLDER/NAME.c together.
 lines_of_parts() {      # lines_of_parts FOLDER
-    find "$1" -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 1200 { print; bad = 1 } END { exit bad }'
+    find "$1" -name '*.[ch]' -exec wc -l {} + | awk '
+        $2 != "total" { sub(/\.[ch]$/, "", $2); lines[$2] += $1 }
+        END { for (part in lines) if (lines[part] > 1200) { print part, lines[part]; bad = 1 }; exit bad }'
 }
 check "layout: parts have at most 1,200 lines" lines_of_parts ../tools/source
+# A function is SHARED only if another part calls it, or a macro or an inline function of its header. The
+# bodies are left out, because their names get a suffix.
+private() {             # private FOLDER
+    find "$1" -name '*.[ch]' | sort | xargs awk '
+        FNR == 1 { part = FILENAME; sub(/\.[ch]$/, "", part); header = FILENAME ~ /h$/ }
+        { line = $0; first = 1; shared = /^ *SHARED [^;={]*\(/ }
+        { while (match(line, /tfn__[a-z_0-9]+/)) {
+              name = substr(line, RSTART, RLENGTH); line = substr(line, RSTART + RLENGTH)
+              if (shared && first) { if (part !~ /bodies/) home[name] = part }
+              else if (header) used[name] = used[name] "*"
+              else if (!((name, part) in at)) { at[name, part] = 1; used[name] = used[name] " " part }
+              first = 0 } }
+        END { for (name in home) if (!index(used[name], "*")) {
+                  n = split(used[name], parts, " "); others = 0
+                  for (i = 1; i <= n; i++) others += parts[i] != home[name]
+                  if (!others) { print home[name] ": only its part calls " name; bad = 1 } }
+              exit bad }'
+}
+check "layout: no SHARED function is private to its part" private ../tools/source
+needless() {
+    rm -rf "$work/twice" && mkdir -p "$work/twice" && cp ../tools/source/text/unicode.[ch] "$work/twice" &&
+        ! private "$work/twice" > "$work/said" && grep -q 'only its part calls tfn__byte_shown' "$work/said" &&
+        ! grep -q 'calls tfn__class_beyond_ascii' "$work/said"
+}
+check "layout sees a SHARED function that only its part calls" needless
 # Each part opens, in its .h or its .c, with its purpose and the parts that it builds on. The
 # bodies of the kernels are included together, and public parts have the manual.
 openings() {            # openings FOLDER
@@ -152,7 +180,8 @@ twice() {
 }
 check "layout sees six equal lines in two parts" twice
 long_part() {
-    rm -rf "$work/twice" && mkdir -p "$work/twice" && seq 1201 > "$work/twice/long.c" &&
+    rm -rf "$work/twice" && mkdir -p "$work/twice" && seq 1200 > "$work/twice/long.c" &&
+        lines_of_parts "$work/twice" && seq 1 > "$work/twice/long.h" &&
         ! lines_of_parts "$work/twice" > /dev/null
 }
 check "layout sees a long part" long_part

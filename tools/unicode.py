@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python3 tools/unicode.py: print the tables of characters of tfnorm.h (section pieces).
+"""python3 tools/unicode.py: print the tables of characters of text/unicode and text/normal_forms.
 
 A character has one of Unicode's categories (CATEGORIES below; the control characters that are white
 space, and the symbols that are alphabetic, have a row of their own). The table is a text of runs

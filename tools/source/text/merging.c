@@ -1,7 +1,7 @@
 #include "merging.h"
 #include "../ground/basics.h"
 #include "json.h"
-#include "unicode.h"
+#include "normal_forms.h"
 #include "pieces.h"
 
 /* Turns the text of one piece into tokens: BPE by merges, Unigram by scores, characters. Also

@@ -2,9 +2,11 @@
 #include "../ground/ground.h"
 #include "json.h"
 #include "unicode.h"
+#include "normal_forms.h"
 
 /* The rules by which tokenizers split a text into pieces, and the hash tables that find a piece.
- * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode. */
+ * Offers both to trainer, vocabulary and the readers of published tokenizers. Builds on unicode
+ * and normal_forms. */
 
 /* -- pieces ---------------------------------------------------------------------------------- */
 

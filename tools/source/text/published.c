@@ -2,6 +2,7 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 #include "unicode.h"
+#include "normal_forms.h"
 #include "pieces.h"
 #include "merging.h"
 

@@ -1,6 +1,7 @@
 #include "steps.h"
 #include "../ground/basics.h"
 #include "unicode.h"
+#include "normal_forms.h"
 #include "pieces.h"
 
 /* Normalizers and pre-tokenizers of tokenizer.json in any order. Builds on regex and vocabulary.

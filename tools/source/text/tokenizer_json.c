@@ -2,6 +2,7 @@
 #include "../ground/basics.h"
 #include "json.h"
 #include "unicode.h"
+#include "normal_forms.h"
 #include "merging.h"
 #include "published.h"
 

@@ -2,6 +2,7 @@
 #include "../ground/ground.h"
 #include "json.h"
 #include "unicode.h"
+#include "normal_forms.h"
 #include "pieces.h"
 #include "vocabulary.h"
 #include "merging.h"

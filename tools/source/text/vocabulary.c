@@ -2,11 +2,12 @@
 #include "../ground/ground.h"
 #include "../ground/basics.h"
 #include "unicode.h"
+#include "normal_forms.h"
 #include "pieces.h"
 
 /* The tables of a tokenizer, and functions that fill and search them: added tokens, sorted tokens,
  * replacements. The parts after this one read trainers, blobs and files, and encode texts. Builds
- * on pieces and unicode. */
+ * on pieces, unicode and normal_forms. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
