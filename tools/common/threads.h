@@ -5,7 +5,8 @@
  * calls tfn_workers_run, which keeps its threads: a training step has several regions of a few
  * milliseconds, and starting and joining a thread would add 0.1 to 0.4 ms to each. After a region
  * these workers spin for about 0.1 ms, longer than the time between two regions of a step, and then
- * sleep.
+ * sleep. They live until the process ends or tfn_workers_stop ends them. Call it before you unload a
+ * library that contains them, and at the end of a program that a memory checker looks at.
  *
  * The caller starts its own part at once. Then it also runs the parts of workers that have not
  * begun. If the threads share their work through a queue, such a part finds the queue empty. So the
@@ -69,7 +70,6 @@ static inline void tfn_thread_join(tfn_thread_job *job)
     WaitForSingleObject(job->thread, INFINITE);
     CloseHandle(job->thread);
 }
-static inline void tfn_thread_detach(tfn_thread_job *job) { CloseHandle(job->thread); }
 #else
 static void *tfn_thread_main(void *p)
 {
@@ -82,7 +82,6 @@ static inline int tfn_thread_start(tfn_thread_job *job)
     return pthread_create(&job->thread, NULL, tfn_thread_main, job) == 0;
 }
 static inline void tfn_thread_join(tfn_thread_job *job) { pthread_join(job->thread, NULL); }
-static inline void tfn_thread_detach(tfn_thread_job *job) { pthread_detach(job->thread); }
 #endif
 
 /* Calls run(context, i) for i in 0 .. threads-1 in parallel; index 0 on the caller's thread. */
@@ -179,6 +178,7 @@ static inline void tfn_worker_lives(void *worker, int index)
     for (;;) {
         if (tfn_worker_state(w) == TFN_WORKER_OFFERED
             && tfn_worker_turns(w, TFN_WORKER_OFFERED, TFN_WORKER_RUNS)) {
+            if (!w->part.run) return;               /* from tfn_workers_stop */
             w->part.run(w->part.context, w->part.index);
             tfn_worker_set(w, TFN_WORKER_FREE, TFN_WORKER_AWAITED);
             spins = 0;
@@ -203,10 +203,8 @@ static inline int tfn_worker_started(tfn_worker *w)
     w->life.run = tfn_worker_lives;
     w->life.context = w;
     w->lives = -1;
-    if (!tfn_thread_start(&w->life)) return 0;
-    tfn_thread_detach(&w->life);
-    w->lives = 1;
-    return 1;
+    if (tfn_thread_start(&w->life)) w->lives = 1;
+    return w->lives > 0;
 }
 
 /* Offers part `index` of a region to a worker. */
@@ -251,8 +249,27 @@ static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *
     for (int i = n; i < threads; i++) run(context, i);
     __atomic_store_n(&all->busy, 0, __ATOMIC_RELEASE);
 }
+
+/* Ends the persistent workers and waits for their threads. The next region starts new ones. Do not
+ * call it in a child process after a fork, because only the parent has these threads. */
+static inline void tfn_workers_stop(void)
+{
+    tfn_workers *all = tfn_workers_all();
+    while (__atomic_exchange_n(&all->busy, 1, __ATOMIC_ACQUIRE)) tfn_thread_yield();
+    for (int i = 1; i < TFN_THREADS_MAX; i++) {
+        tfn_worker *w = &all->worker[i];
+        if (w->lives > 0) {
+            tfn_worker_offer(w, NULL, NULL, i);
+            tfn_thread_join(&w->life);
+        }
+        w->state = TFN_WORKER_FREE;
+        w->lives = 0;
+    }
+    __atomic_store_n(&all->busy, 0, __ATOMIC_RELEASE);
+}
 #else
 #define tfn_workers_run tfn_threads_run
+#define tfn_workers_stop() ((void)0)
 #endif
 #define TFNORM_PARALLEL_FOR(threads, run, context) tfn_workers_run(threads, run, context)
 
