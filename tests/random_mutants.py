@@ -238,7 +238,8 @@ def plant(faults, paths):
 
 def make(name, flags=""):
     return subprocess.run(["make", "-s", "-k", "-j%d" % jobs, "-f", "library.mk", "NAME=" + name, "CC=gcc",
-                           "CFLAGS=-std=c99 -O1 -w -Werror=incompatible-pointer-types -Werror=int-conversion",
+                           "CFLAGS=-std=c99 -O1 -w -Werror=incompatible-pointer-types -Werror=int-conversion "
+                           "-Werror=implicit-function-declaration",
                            "FLAGS=-include fault.h " + flags], cwd=tests, capture_output=True, text=True)
 
 
