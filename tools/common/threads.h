@@ -5,8 +5,8 @@
  * calls tfn_workers_run, which keeps its threads: a training step has several regions of a few
  * milliseconds, and starting and joining a thread would add 0.1 to 0.4 ms to each. After a region
  * these workers spin for about 0.1 ms, longer than the time between two regions of a step, and then
- * sleep. They live until the process ends or tfn_workers_stop ends them. Call it before you unload a
- * library that contains them, and at the end of a program that a memory checker looks at.
+ * sleep. They live until the process ends or tfn_workers_stop ends them. Call it before you unload
+ * a library that contains them, and at the end of a program that a memory checker looks at.
  *
  * The caller starts its own part at once. Then it also runs the parts of workers that have not
  * begun. If the threads share their work through a queue, such a part finds the queue empty. So the
