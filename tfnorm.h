@@ -39512,11 +39512,9 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     if (t->dtype == TFN_DTYPE_U8) {
         t->rank = 1;
         t->shape[0] = tfn__role_bytes(m, w);
-        t->shape[1] = 0;
     } else if (tfn__is_sums(m, w, i / m->weight_count)) {
         t->rank = 1;
         t->shape[0] = (int64_t)w->rows + w->cols;
-        t->shape[1] = 0;
     } else if (w->rows > 1 || w->kind == TFN__MATRIX || tfn__is_lora(w)) {
         t->rank = 2;
         t->shape[0] = w->rows;
@@ -39524,7 +39522,6 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     } else {
         t->rank = 1;
         t->shape[0] = w->cols;
-        t->shape[1] = 0;
     }
     t->data = tfn__role_data(m, i);
 }
@@ -40101,9 +40098,7 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
     }
     if (count == 1) {
         tfn_file_read(f, &t, to, 0, t.count);
-        return;
-    }
-    for (int64_t at = 0; at < t.count; at += TFN__CHUNK) {
+    } else for (int64_t at = 0; at < t.count; at += TFN__CHUNK) {
         int64_t n = t.count - at;
         if (n > TFN__CHUNK) n = TFN__CHUNK;
         if (!tfn__read_chunk(to + at, f, count, m, i, at, n)) return;
@@ -40186,7 +40181,6 @@ static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const t
     if (!trains || tfn__keeps_params(next))
         tfn__clear(m->moments, tfn__moments_floats(m));
     for (int32_t i = 0; i < all; i++) {
-        if (!tfn__fine(f)) break;
         if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(next);
         tfn__read_tensor(tfn__role_data(next, i), f, count, m, i);
     }

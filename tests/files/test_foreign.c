@@ -264,6 +264,42 @@ TEST(foreign_refused)
     CHECK(!strcmp(tfn_desc_get(&d, "isa", name, sizeof name), ""));
 }
 
+/* A name with one letter too many: the error suggests that name, whichever it is. */
+static void foreign_suggests(const char *option, const char *name)
+{
+    tfn_model_desc d = { 0 };
+    tfn_error e;
+    char given[FOREIGN_TEXT], wanted[3 * FOREIGN_TEXT], text[3 * FOREIGN_TEXT];
+    snprintf(given, sizeof given, "%sZ", name);
+    snprintf(wanted, sizeof wanted, "model: %s is %s, which is not known here; did you mean %s?",
+             option, given, name);
+    CASE("%s", given);
+    CHECK_INT(tfn_desc_set(&d, option, given, &e), TFN_NOT_FOUND);
+    if (strcmp(tfn_error_text(&e, text, sizeof text), wanted)) FAIL("%s", text);
+}
+TEST(foreign_suggestions)
+{
+    static const char *const rows[] = { "topology", "decoder_topology", "norm", "decoder_norm" };
+    int names = 0;
+    for (int32_t k = 0; tfn_desc_name(k); k++)
+        for (int32_t i = 0; tfn_choice_at(tfn_desc_name(k), i); i++, names++)
+            foreign_suggests(tfn_desc_name(k), tfn_choice_at(tfn_desc_name(k), i)->name);
+    for (int32_t i = 0; tfn_recipe_at(i); i++, names++)
+        foreign_suggests("recipe", tfn_recipe_at(i)->name);
+    for (int32_t i = 0; tfn_init_at(i); i++, names++) foreign_suggests("init", tfn_init_at(i)->name);
+    for (int k = 0; k < 2; k++)
+        for (int32_t i = 0; tfn_topology_at(i); i++, names++)
+            foreign_suggests(rows[k], tfn_topology_at(i)->name);
+    for (int k = 2; k < 4; k++)
+        for (int32_t i = 0; tfn_norm_at(i); i++, names++)
+            foreign_suggests(rows[k], tfn_norm_at(i)->name);
+    foreign_suggests("isa", "best");
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++)
+        if (tfn_kernels_for((tfn_isa)isa))
+            foreign_suggests("isa", tfn_kernels_for((tfn_isa)isa)->name);
+    CHECK(names > 150);
+}
+
 /* A model from texts equals the one from the struct, and its resolved options have texts. */
 TEST(foreign_model)
 {
@@ -474,6 +510,7 @@ int main(void)
     RUN(foreign_numbers_read_back);
     RUN(foreign_truths_and_names);
     RUN(foreign_refused);
+    RUN(foreign_suggestions);
     RUN(foreign_model);
     RUN(foreign_layout);
     RUN(foreign_groups);

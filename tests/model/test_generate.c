@@ -988,6 +988,38 @@ TEST(generate_nothing_to_choose)
     tfn_model_free(&c.m);
 }
 
+/* A vocabulary of one token has one text, so most beams have no token to continue with. */
+TEST(generate_one_token)
+{
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
+    tfn_batch batch;
+    tfn_model m;
+    const int32_t prompt[2] = { 0, 0 };
+    d.vocab = 1;
+    generate_model(&m, &d, 1);
+    memset(&batch, 0, sizeof batch);
+    batch.tokens = prompt;
+    batch.batch = batch.time = 1;
+    for (int32_t beam = 0; beam < 4; beam++) {
+        tfn_generate_desc o;
+        generate_maker x;
+        memset(&o, 0, sizeof o);
+        o.sentences = 1;
+        o.beam = beam;
+        o.max_tokens = 3;
+        o.end = -1;
+        if (!beam) o.temperature = 1;
+        CASE("beam %d", (int)beam);
+        if (!generate_start(&x, &m, &o)) return;
+        generate_run(&x.g, &batch, NULL);
+        CHECK_INT(x.g.lengths[0], 3);
+        for (int t = 0; t < 3; t++) CHECK_INT(x.g.tokens[t], 0);
+        for (int32_t k = 1; k < x.g.width; k++) CHECK_INT(x.g.lengths[k], 0);
+        free(x.mem);
+    }
+    tfn_model_free(&m);
+}
+
 #ifndef TFNORM_NO_TRAINING
 /* Gives the decoder an error when it computes the first value of a stack. */
 typedef struct generate_break { tfn_decoder *d; bool decoder; int calls; } generate_break;
@@ -1037,6 +1069,7 @@ int main(void)
     RUN(generate_decoder_fails);
 #endif
     RUN(generate_nothing_to_choose);
+    RUN(generate_one_token);
     RUN(generate_beams);
     RUN(generate_exhaustive);
     RUN(generate_greedy);

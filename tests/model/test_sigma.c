@@ -209,6 +209,58 @@ TEST(sigma_once_an_update)
     }
 }
 
+/* After an update v is W^T u and then u is W v, each with length 1, of the new W and the old u.
+ * Nothing beside the three arrays has an influence. */
+TEST(sigma_iteration)
+{
+    for (int arch = 0; arch < 6; arch++) {
+        tfn_model_desc d = sigma_desc(arch % 3, (tfn_arch)(arch % 3));
+        tfn_model m;
+        tfn_param_info p, w, v;
+        float before[80][64];
+        int found = 0;
+        if (arch >= 3) d.width = 32, d.ffn = 64;    /* the next array follows without padding */
+        CASE("%s, width %d", d.recipe, (int)d.width);
+        if (!sigma_new(&m, &d)) return;
+        for (int32_t i = 0; tfn_model_param(&m, i, &p) && i < 1000; i++)
+            if (strstr(p.name, ".sigma_u") && found < 80)
+                memcpy(before[found++], p.data, (size_t)p.cols * sizeof *p.data);
+        CHECK(sigma_step(&m, 0, true).updated);
+        found = 0;
+        for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+            double side[64], sum = 0, size = 0;
+            char *end = strstr(p.name, ".sigma_u");
+            if (!end) continue;
+            *end = 0;
+            if (!sigma_find(&m, p.name, ".weight", &w) || !sigma_find(&m, p.name, ".sigma_v", &v))
+                return;
+            CHECK(p.cols == w.rows && v.cols == w.cols);
+            for (int c = 0; c < w.cols; c++) {
+                side[c] = 0;
+                for (int r = 0; r < w.rows; r++)
+                    side[c] += (double)before[found][r] * (double)w.data[r*w.cols + c];
+                size += side[c] * side[c];
+            }
+            for (int c = 0; c < w.cols; c++) CHECK_CLOSE((double)v.data[c], side[c]/sqrt(size), 2e-6);
+            size = 0;
+            for (int r = 0; r < w.rows; r++) {
+                side[r] = 0;
+                for (int c = 0; c < w.cols; c++)
+                    side[r] += (double)v.data[c] * (double)w.data[r*w.cols + c];
+                size += side[r] * side[r];
+            }
+            for (int r = 0; r < w.rows; r++) {
+                sum += (double)p.data[r] * (double)p.data[r];
+                CHECK_CLOSE((double)p.data[r], side[r]/sqrt(size), 2e-6);
+            }
+            CHECK_CLOSE(sum, 1, 1e-5);
+            found++;
+        }
+        CHECK(found > 10);
+        tfn_model_free(&m);
+    }
+}
+
 /* After updates the estimate is still close: the rates are small compared with the gaps. */
 TEST(sigma_follows)
 {
@@ -317,6 +369,7 @@ int main(void)
     RUN(sigma_start);
     RUN(sigma_plain_at_start);
     RUN(sigma_once_an_update);
+    RUN(sigma_iteration);
     RUN(sigma_follows);
     RUN(sigma_bits);
     RUN(sigma_of_zeros);
