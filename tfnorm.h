@@ -19931,21 +19931,14 @@ static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
 /* Schedules that end or step need that time; there is no good default. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
-    switch (s->kind) {
-    case TFN_SCHEDULE_LINEAR:
-    case TFN_SCHEDULE_POLYNOMIAL:
-    case TFN_SCHEDULE_COSINE:
-    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
+    const bool ends = s->kind == TFN_SCHEDULE_LINEAR || s->kind == TFN_SCHEDULE_POLYNOMIAL
+        || s->kind == TFN_SCHEDULE_COSINE || s->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY;
+    if (ends)
         tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
                       INT64_MAX);
-        break;
-    case TFN_SCHEDULE_STEP:
+    if (s->kind == TFN_SCHEDULE_STEP)
         tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
                       INT64_MAX);
-        break;
-    default:
-        break;
-    }
 }
 
 /* Returns the number of clusters of words, one more than there are cutoffs, or 0 without any.
@@ -26472,12 +26465,8 @@ TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t ch
 TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
                                        int32_t chunk, void *mem, size_t size)
 {
-    size_t bytes;
     if (!d) return TFN_NULL;
-    bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
-    if (d->error.status == TFN_OK && bytes > size)
-        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, but %d are needed",
-                  (int64_t)size, (int64_t)bytes);
+    tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
     if (d->error.status != TFN_OK) return d->error.status;
 
     tfn__clear(d->run.state, d->decode.state);
@@ -37499,10 +37488,7 @@ static bool tfn__sync_folder(const char *path)
     char name[TFN__PATH] = ".";
     int folder;
     bool done;
-    if (bytes) {
-        TFNORM_MEMCPY(name, path, bytes);
-        name[bytes] = 0;
-    }
+    if (bytes) TFNORM_MEMCPY(name, path, bytes);        /* zeros follow */
     folder = open(name, O_RDONLY);
     if (folder < 0) return false;
     done = !fsync(folder) || errno == EINVAL;
@@ -40159,7 +40145,6 @@ static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const t
     tfn_tensor t;
     if (tfn__fine(f)) tfn__read_desc(f, &reading);
     for (int32_t i = 0; i < count; i++) {
-        if (!tfn__fine(f)) return;
         if (!tfn__role_data(next, i)) continue;
         if (!tfn__lacks_alike(f, first, m, i)) return;
         if (tfn__may_lack(f, m, i)) continue;

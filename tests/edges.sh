@@ -1,6 +1,6 @@
-# Finds accesses just past the end of an array: runs the quick tier of tests with few products under
-# the address sanitizer. Forbidden bytes follow each array of a test and each piece of an arena
-# (redzones.h). clang compiles in seconds with -O0, but takes a minute with -O1. sanitizers.sh runs
+# Finds accesses just past the end of an array: runs the quick tier of tests with few products, and
+# of plain kernels, under the address sanitizer. Forbidden bytes follow each array of a test and each
+# piece of an arena (redzones.h). clang compiles in seconds with -O0, but takes a minute with -O1. sanitizers.sh runs
 # all tests.
 . ./check.sh
 cc=${CC:-cc}
@@ -45,6 +45,6 @@ core() {
     $cc $flags all.c -o "$work/all" -lm && TEST_TIER=quick "$work/all" "$@" > "$work/log" 2>&1 ||
         { complaints "$work/log"; return 1; }
 }
-export TEST_WITHOUT='generate_draws generate_beams'
-check "edges: texts, options and generation" core metrics tokenize hub peft foreign nulls generate
+export TEST_WITHOUT='generate_draws generate_beams quant_halves quant_loads_floats quant_recipes quant_model_bits quant_lora kernels_muon_halves kernels_dropout_random norms_batch norms_of_rows norms_points norms_power_steps norms_groups'
+check "edges: texts, options, generation and kernels" core metrics tokenize hub peft foreign nulls generate embed quant kernels norms schedules
 finish

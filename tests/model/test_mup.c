@@ -197,6 +197,33 @@ TEST(mup_rates)
     }
 }
 
+/* LoRA's A and B have the plain rate, and so have rows of factors with a number per layer: none of
+ * them has a side of the width that its gradient depends on. */
+TEST(mup_plain_rates)
+{
+    static const tfn_optimizer optimizers[] = { TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_SGD };
+    static const char *const rows[][2] = { { "pre", ".lora_" }, { "dlcl", ".mix" },
+                                           { "resi-dual", ".lora_" } };
+    for (size_t k = 0; k < 2 * (sizeof rows / sizeof *rows); k++) {
+        tfn_model_desc d = mup_desc(4 * MUP_BASE);
+        tfn_model m;
+        tfn_param_info p;
+        int seen = 0;
+        d.optimizer = optimizers[k % 2];
+        d.recipe = rows[k / 2][0];
+        if (strchr(rows[k / 2][1], '_')) CHECK(tfn_group_add(&d, "*.self.q.weight rank=2", NULL));
+        CASE("%s, optimizer %d", d.recipe, (int)d.optimizer);
+        if (!mup_open(&m, &d)) return;
+        for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+            if (!strstr(p.name, rows[k / 2][1])) continue;
+            seen++;
+            if (!(p.rate == 1)) FAIL("the rate of %s is %g", p.name, (double)p.rate);
+        }
+        CHECK(seen > 1);
+        tfn_model_free(&m);
+    }
+}
+
 /* One update of AdamW with a gradient of 0 is only decay, as without muP. */
 TEST(mup_decay)
 {
@@ -351,6 +378,7 @@ int main(void)
 {
     RUN(mup_coordinates);
     RUN(mup_rates);
+    RUN(mup_plain_rates);
     RUN(mup_decay);
     RUN(mup_initial);
     RUN(mup_scales);

@@ -756,7 +756,6 @@ static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const t
     tfn_tensor t;
     if (tfn__fine(f)) tfn__read_desc(f, &reading);
     for (int32_t i = 0; i < count; i++) {
-        if (!tfn__fine(f)) return;
         if (!tfn__role_data(next, i)) continue;
         if (!tfn__lacks_alike(f, first, m, i)) return;
         if (tfn__may_lack(f, m, i)) continue;

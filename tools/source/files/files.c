@@ -144,10 +144,7 @@ static bool tfn__sync_folder(const char *path)
     char name[TFN__PATH] = ".";
     int folder;
     bool done;
-    if (bytes) {
-        TFNORM_MEMCPY(name, path, bytes);
-        name[bytes] = 0;
-    }
+    if (bytes) TFNORM_MEMCPY(name, path, bytes);        /* zeros follow */
     folder = open(name, O_RDONLY);
     if (folder < 0) return false;
     done = !fsync(folder) || errno == EINVAL;

@@ -179,12 +179,8 @@ TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t ch
 TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
                                        int32_t chunk, void *mem, size_t size)
 {
-    size_t bytes;
     if (!d) return TFN_NULL;
-    bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
-    if (d->error.status == TFN_OK && bytes > size)
-        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, but %d are needed",
-                  (int64_t)size, (int64_t)bytes);
+    tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
     if (d->error.status != TFN_OK) return d->error.status;
 
     tfn__clear(d->run.state, d->decode.state);

@@ -324,21 +324,14 @@ static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
 /* Schedules that end or step need that time; there is no good default. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
-    switch (s->kind) {
-    case TFN_SCHEDULE_LINEAR:
-    case TFN_SCHEDULE_POLYNOMIAL:
-    case TFN_SCHEDULE_COSINE:
-    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
+    const bool ends = s->kind == TFN_SCHEDULE_LINEAR || s->kind == TFN_SCHEDULE_POLYNOMIAL
+        || s->kind == TFN_SCHEDULE_COSINE || s->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY;
+    if (ends)
         tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
                       INT64_MAX);
-        break;
-    case TFN_SCHEDULE_STEP:
+    if (s->kind == TFN_SCHEDULE_STEP)
         tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
                       INT64_MAX);
-        break;
-    default:
-        break;
-    }
 }
 
 /* Returns the number of clusters of words, one more than there are cutoffs, or 0 without any.
