@@ -156,6 +156,23 @@ stale_map() {
         ! map "$work/stale.md" > "$work/said" && [ "$(wc -l < "$work/said")" = 2 ]
 }
 check "layout sees a map that is out of date" stale_map
+# parts.txt names the tests of each part. It must name every part, only existing tests, and nothing else.
+parts_tested() {        # parts_tested LIST
+    sed -n 's|^\([a-z]*/[a-z_0-9]*\).*|\1|p' ../tools/source/parts.txt |
+        grep -v -e '^api/' -e '^end/[elhr]' | sort > "$work/parts"
+    grep -v '^#' "$1" > "$work/tested"
+    sed 's/ | .*//' "$work/tested" | sort | diff "$work/parts" - || return 1
+    for test in $(sed 's/.* | //' "$work/tested"); do
+        ls ./*/"test_$test.c" > /dev/null 2>&1 || { echo "$1: no test $test"; return 1; }
+    done
+}
+check "layout: parts.txt names the tests of each part" parts_tested parts.txt
+untested() {
+    sed '/^tape\/plan/d' parts.txt > "$work/list.txt" && ! parts_tested "$work/list.txt" > /dev/null &&
+        sed 's/| math$/| maths/' parts.txt > "$work/list.txt" && ! parts_tested "$work/list.txt" > "$work/said" &&
+        grep -q 'no test maths' "$work/said"
+}
+check "layout sees a part without tests" untested
 # Six lines that are equal except for white space in two parts belong in one function. Includes and
 # comments do not count, and at least three of the six must contain a word.
 repeats() {             # repeats FOLDER
