@@ -2,7 +2,7 @@
 #include "files.h"
 #include "ggml.h"
 
-TFN__SMALL
+TFN__RARE
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
 
@@ -459,6 +459,8 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     return t.used;
 }
 
+TFN__RARE_END
+TFN__SMALL
 /* Decode one value as a double. Exact, except for 64-bit integers above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
@@ -540,6 +542,9 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
     if (tfn__fine(f)) tfn__read_as(f, t, to, (tfn_dtype)TFN__FLOAT, first, count);
     return f->error.status;
 }
+
+TFN__SMALL_END
+TFN__RARE
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
@@ -771,4 +776,4 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
     return f->error.status;
 }
-TFN__SMALL_END
+TFN__RARE_END

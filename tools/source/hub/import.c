@@ -22,7 +22,7 @@
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
  * loads the weights. Builds on config_json, safetensors, pickle and model. */
 
-TFN__SMALL
+TFN__RARE
 
 /* -- names ----------------------------------------------------------------------------------- */
 
@@ -456,6 +456,8 @@ SHARED int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
     return tfn__first_output(c, d) + head * size + channel;
 }
 
+TFN__RARE_END
+TFN__SMALL
 /* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
  * error after the tensor. */
 SHARED void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
@@ -537,6 +539,9 @@ static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
     tfn__read_tile(c, d, &all, c->info.data);
 }
 
+TFN__SMALL_END
+
+TFN__RARE
 /* Find a parameter by its name. */
 SHARED bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info)
 {
@@ -774,4 +779,4 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     return m->error.status;
 }
 #endif
-TFN__SMALL_END
+TFN__RARE_END

@@ -5,7 +5,7 @@
 #include "../files/files.h"
 #include "../files/safetensors.h"
 
-TFN__SMALL
+TFN__RARE
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
  * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
  * pickle is a program for a stack machine. This machine knows the operations that build a
@@ -787,4 +787,4 @@ SHARED bool tfn__has_strides(tfn_file *f, const char *name)
 {
     return f->header && tfn_file_text(f, name, NULL, 0) > 0;
 }
-TFN__SMALL_END
+TFN__RARE_END

@@ -3,7 +3,7 @@
 #include "update.h"
 #include "model.h"
 
-TFN__SMALL
+TFN__RARE
 /* Saves and loads the state of a training in flash, so that it survives a power cut. Files would be
  * too much for a board: names, texts, and a second state in memory. Here one page at a time passes
  * through the caller's buffer. Builds on model and update for the parts of the state.
@@ -269,4 +269,4 @@ TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
     else tfn__flash_take(f, m, slot, &head);
     return f->error.status;
 }
-TFN__SMALL_END
+TFN__RARE_END

@@ -359,6 +359,9 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     }
 }
 
+TFN__SMALL_END
+TFN__RARE
+
 /* -- checks that both models compute the same function --------------------------------------- */
 
 /* True if two rules of scales are equal. It compares numbers, not bits: -0 equals 0. */
@@ -570,6 +573,9 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
         tfn__fail_weight(to, tfn__fold_shape, w);
     }
 }
+
+TFN__RARE_END
+TFN__SMALL
 
 /* -- outside the sub-layers ------------------------------------------------------------------ */
 

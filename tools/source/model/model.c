@@ -11,7 +11,7 @@
 #include "initial.h"
 #include "update.h"
 
-TFN__SMALL
+TFN__RARE
 /* A model is one block of memory:
  *
  *     infer: its tape and plan | table of weights | train: its tape and plan      metadata
@@ -528,4 +528,4 @@ TFNORM_API void tfn_model_free(tfn_model *m)
     tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
 }
 #endif
-TFN__SMALL_END
+TFN__RARE_END

@@ -30,6 +30,8 @@ enum { TFN__EDGE_TEXT_BEGIN, TFN__EDGE_TEXT_END, TFN__EDGE_LINE_BEGIN, TFN__EDGE
        TFN__EDGE_LAST_LINE, TFN__EDGE_WORD, TFN__EDGE_NO_WORD };
 enum { TFN__LOOK_NOT = 1, TFN__LOOK_BEHIND = 2, TFN__NO_CHAR = -2 };
 
+TFN__RARE
+
 /* -- compiling ------------------------------------------------------------------------------- */
 
 /* A set while it is read. A finished set has a bit for each ASCII character, so that these need no
@@ -639,6 +641,8 @@ SHARED int32_t tfn__regex_compile(int32_t *code, tfn__reader pattern, const char
     TFNORM_MEMCPY(code + 2 + 2*m.count, sets, (size_t)m.words * sizeof *sets);
     return 2 + 2*m.count + m.words;
 }
+
+TFN__RARE_END
 
 /* -- searching ------------------------------------------------------------------------------- */
 
