@@ -524,8 +524,8 @@
  * Otherwise everything runs on the calling thread. Each forward, each backward and each pass of an
  * update over all parameters is one parallel region. The work is cut into small chunks. A thread
  * that has done its share takes chunks from the others. Every output has one writer, so the bits
- * are the same for any number of threads. The others wait for a thread that the system delays only
- * while it holds a chunk. Objects are independent. Do not use one object in two threads at once;
+ * are the same for any number of threads. If the system delays a thread, the others wait for it
+ * only if it holds a chunk. Objects are independent. Do not use one object in two threads at once;
  * the only exception is a model that several decoders read. On a 32-bit processor without 8-byte
  * atomics, such as MIPS32, threads need -latomic.
  *
@@ -8298,8 +8298,8 @@ static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, pt
     return 1;
 }
 
-/* Prepares the scores of row r, already capped, for the softmax: adds the bias, and sets scores of
- * keys that the window hides to -inf, so that exp gives 0. Returns the scale that the scores still
+/* Prepares the capped scores of row r for the softmax: adds the bias, and sets the scores of keys
+ * that the window hides to -inf, so that exp gives 0. Returns the scale that the scores still
  * need. */
 static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t r, float scale)
 {
@@ -10990,7 +10990,7 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
  *                     the inputs at x, for Q8
  *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8
  *   QEXTRA8           the offset of q in QDOT8: 128 if the instruction needs unsigned bytes, else
- *                     0 (for Q4 it is 8). Offset times sum of inputs is subtracted in advance
+ *                     0 (for Q4 it is 8). Callers subtract the offset times the sum of the inputs
  *   QPREPARE8(w)      adds that offset to bytes as they are stored
  *   QSET, QFLOAT      an integer in all lanes; conversion to floats, exact
  *   QSCALE(p)         QW scales, 16-bit numbers that are upper halves of floats, as floats
@@ -10998,7 +10998,7 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
  *   QHALVES(h), QNAN(v)   optional: QW numbers of F16 as floats; true if any of them is NaN */
 /* vpdpbusd multiplies unsigned bytes by signed bytes, and adds four products to each lane. The
  * weights are the unsigned ones: q + 128, which is q with the highest bit flipped, or the halves of
- * Q4 as they are. maskz with all lanes as in simd. */
+ * Q4 as they are. For the forms with maskz see simd. */
 #if defined TFN__QUSE_AVX512
 #define TFN__QN(name)      name##_avx512_vnni
 #define TFN__QNAME         "avx512-vnni"
@@ -18101,7 +18101,7 @@ TFN__RECIPE("looklinear", "post", "layernorm", "looklinear")
  * Wang et al. (DeepNet) 2022, figure 2: Post-LN with the skip scaled by a and the branch's weights
  * scaled by b, so that one update moves the output by a bounded amount at any depth. torchscale has
  * 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's default weights and biases.
- * The decoder there is Pre-LN unless the caller clears a flag, a mistake without a row here. The
+ * Its decoder is Pre-LN unless the caller clears a flag, a mistake that has no row here. The
  * paper uses "post-ln-init" for comparison. */
 #ifdef TFN__RULES
 static double tfn__deepnorm_alpha(const tfn_place *p)
@@ -23443,6 +23443,9 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     }
 }
 
+TFN__SMALL_END
+TFN__RARE
+
 /* -- checks that both models compute the same function --------------------------------------- */
 
 /* True if two rules of scales are equal. It compares numbers, not bits: -0 equals 0. */
@@ -23654,6 +23657,9 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
         tfn__fail_weight(to, tfn__fold_shape, w);
     }
 }
+
+TFN__RARE_END
+TFN__SMALL
 
 /* -- outside the sub-layers ------------------------------------------------------------------ */
 
@@ -24383,7 +24389,7 @@ TFN__SMALL_END
  * moments, workspace. Sizes, initializes, allocates and frees models. Decoders use its recording
  * of tapes. Builds on stacks, plan and update. */
 
-TFN__SMALL
+TFN__RARE
 /* A model is one block of memory:
  *
  *     infer: its tape and plan | table of weights | train: its tape and plan      metadata
@@ -24900,7 +24906,7 @@ TFNORM_API void tfn_model_free(tfn_model *m)
     tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
 }
 #endif
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> step */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
@@ -26026,7 +26032,7 @@ TFN__SMALL_END
 #endif
 /* >> flash */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS && TFN__TRAINS
-TFN__SMALL
+TFN__RARE
 /* Saves and loads the state of a training in flash, so that it survives a power cut. Files would be
  * too much for a board: names, texts, and a second state in memory. Here one page at a time passes
  * through the caller's buffer. Builds on model and update for the parts of the state.
@@ -26292,7 +26298,7 @@ TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
     else tfn__flash_take(f, m, slot, &head);
     return f->error.status;
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> decoder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__MODELS
@@ -29979,6 +29985,8 @@ enum { TFN__EDGE_TEXT_BEGIN, TFN__EDGE_TEXT_END, TFN__EDGE_LINE_BEGIN, TFN__EDGE
        TFN__EDGE_LAST_LINE, TFN__EDGE_WORD, TFN__EDGE_NO_WORD };
 enum { TFN__LOOK_NOT = 1, TFN__LOOK_BEHIND = 2, TFN__NO_CHAR = -2 };
 
+TFN__RARE
+
 /* -- compiling ------------------------------------------------------------------------------- */
 
 /* A set while it is read. A finished set has a bit for each ASCII character, so that these need no
@@ -30588,6 +30596,8 @@ static int32_t tfn__regex_compile(int32_t *code, tfn__reader pattern, const char
     TFNORM_MEMCPY(code + 2 + 2*m.count, sets, (size_t)m.words * sizeof *sets);
     return 2 + 2*m.count + m.words;
 }
+
+TFN__RARE_END
 
 /* -- searching ------------------------------------------------------------------------------- */
 
@@ -31734,7 +31744,7 @@ typedef struct tfn__cutter {
 
 /* -- normalizing ----------------------------------------------------------------------------- */
 
-/* The text stored at a position of a program. */
+/* Find the text stored at a position of a program. Returns its bytes. */
 static size_t tfn__step_text(const int32_t *step, const uint8_t **s)
 {
     *s = (const uint8_t *)(const void *)(step + 1);
@@ -31775,6 +31785,7 @@ static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, 
     }
 }
 
+/* Put a text with each match of the step's pattern replaced by the step's text. */
 static void tfn__put_replaced(tfn__text *t, const int32_t *step, const uint8_t *s, size_t n)
 {
     const int32_t *pattern = step + TFN__STEP_HEAD + 1;
@@ -31793,6 +31804,7 @@ static void tfn__put_replaced(tfn__text *t, const int32_t *step, const uint8_t *
     tfn__put_bytes(t, s + at, n - at);
 }
 
+/* Put a text without the white space at its start (ends & 1) and at its end (ends & 2). */
 static void tfn__put_stripped(tfn__text *t, int32_t ends, const uint8_t *s, size_t n)
 {
     size_t begin = 0;
@@ -31863,7 +31875,7 @@ static size_t tfn__step_apply(const tfn_tokenizer *k, const int32_t *step, uint8
     return t.used;
 }
 
-/* The largest size that a text of n bytes may reach in the steps from `from` on. */
+/* Returns the most bytes that a text of n bytes may have after the steps from `from` on. */
 static size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n)
 {
     const int32_t *step = k->code + TFN__CODE_HEAD;
@@ -31886,7 +31898,7 @@ static size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n)
 
 /* -- added tokens in a normalized text -------------------------------------------------------- */
 
-/* Run an added token through the normalizing steps; SIZE_MAX if it gets too long. */
+/* Normalize an added token by all steps. Returns its bytes, or SIZE_MAX if it gets too long. */
 static size_t tfn__step_through(const tfn_tokenizer *k, uint8_t *to, const uint8_t *s, size_t n)
 {
     const int32_t *step = k->code + TFN__CODE_HEAD;
@@ -31929,14 +31941,14 @@ static int32_t tfn__shadow_of(tfn_tokenizer *k, int32_t id)
     return shadow;
 }
 
-/* The id of an added token or shadow. */
+/* Returns the id of an added token, or of the token that a shadow belongs to. */
 static int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found)
 {
     if (found >= k->tokens) return k->shadow[found - k->tokens];
     return found;
 }
 
-/* The order of added tokens: by their bytes, equal ones as they were added. */
+/* Orders added tokens by their bytes, and equal ones by their ids. */
 static bool tfn__added_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_tokenizer *k = (const tfn_tokenizer *)x;
@@ -31991,7 +32003,7 @@ static tfn__cutter tfn__cutter_of(const int32_t *step, const uint8_t *s, size_t 
     return x;
 }
 
-/* The next segment, which may be an empty match; false at the end. */
+/* Find the next segment: a match, which may be empty, or the text before one. False at the end. */
 static bool tfn__next_segment(tfn__cutter *x, size_t *begin, size_t *end, bool *match)
 {
     *begin = x->at;
@@ -32021,8 +32033,8 @@ static bool tfn__joins(const tfn__cutter *x, bool match)
     return x->behavior == TFN__CUT_WITH_NEXT && !match && x->held_match;
 }
 
-/* The next piece that is not empty; false at the end. A piece is held until the next segment cannot
- * continue it. held_match: its last segment was a match. */
+/* Find the next piece that is not empty; false at the end. x->held is the piece so far. It is
+ * returned when the next segment does not continue it. x->held_match: its last segment matched. */
 static bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end)
 {
     for (;;) {
@@ -38125,7 +38137,7 @@ typedef struct tfn__source {
     void  (*values)(const struct tfn__source *s, int32_t i, tfn_file *f);
 } tfn__source;
 
-TFN__SMALL
+TFN__RARE
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
 
@@ -38582,6 +38594,8 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     return t.used;
 }
 
+TFN__RARE_END
+TFN__SMALL
 /* Decode one value as a double. Exact, except for 64-bit integers above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
@@ -38663,6 +38677,9 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
     if (tfn__fine(f)) tfn__read_as(f, t, to, (tfn_dtype)TFN__FLOAT, first, count);
     return f->error.status;
 }
+
+TFN__SMALL_END
+TFN__RARE
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
@@ -38894,7 +38911,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
     return f->error.status;
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> fields */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__FILES
@@ -42726,7 +42743,7 @@ TFN__RARE_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
 /* Builds without pickle refuse pytorch_model.bin by name. */
 
-TFN__SMALL
+TFN__RARE
 /* Reads pytorch_model.bin, as torch.save writes it since PyTorch 1.6: a zip archive without
  * compression, with a pickle, NAME/data.pkl, and the bytes of each storage, NAME/data/KEY. A
  * pickle is a program for a stack machine. This machine knows the operations that build a
@@ -43508,7 +43525,7 @@ static bool tfn__has_strides(tfn_file *f, const char *name)
 {
     return f->header && tfn_file_text(f, name, NULL, 0) > 0;
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> gguf */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
@@ -44789,7 +44806,7 @@ enum { TFN__FORM_ORDERED = TFN_FORM_BY_HEAD | TFN_FORM_TURNING | TFN_FORM_PAIRS 
 /* Reads folders of the hub: finds the family by config.json, resolves names of tensors, and
  * loads the weights. Builds on config_json, safetensors, pickle and model. */
 
-TFN__SMALL
+TFN__RARE
 
 /* -- names ----------------------------------------------------------------------------------- */
 
@@ -45223,6 +45240,8 @@ static int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int6
     return tfn__first_output(c, d) + head * size + channel;
 }
 
+TFN__RARE_END
+TFN__SMALL
 /* Read `count` values from value `first` on to every `step`-th place. The caller checks the file's
  * error after the tensor. */
 static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
@@ -45304,6 +45323,9 @@ static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
     tfn__read_tile(c, d, &all, c->info.data);
 }
 
+TFN__SMALL_END
+
+TFN__RARE
 /* Find a parameter by its name. */
 static bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info)
 {
@@ -45541,7 +45563,7 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     return m->error.status;
 }
 #endif
-TFN__SMALL_END
+TFN__RARE_END
 #endif
 /* >> export */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && TFN__IMPORTS
@@ -46659,7 +46681,7 @@ TFN__RARE
  *
  *   metadata         counted, then written
  *   the tokenizer    as llama.cpp names its parts
- *   tensors          names, sides and types
+ *   tensors          names, dimensions and types
  *   the file         all of these, then the values, tensor by tensor */
 
 /* -- GGUF: writing in order ------------------------------------------------------------------ */
@@ -46750,9 +46772,9 @@ static void tfn__out_fill(tfn__gguf_out *o)
 
 /* -- GGUF: settings -------------------------------------------------------------------------- */
 
-/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text, a truth or a
- * number, because GGUF's rules give nothing else. A number with a point or an exponent is a float,
- * as llama.cpp expects it. */
+/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text, a boolean or
+ * a number, because the rows of gguf have nothing else. A number with a point or an exponent is a
+ * float, as llama.cpp expects it. */
 static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader value)
 {
     char key[128];
@@ -46807,7 +46829,7 @@ static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_m
     }
 }
 
-/* general.file_type, by the type of most values. */
+/* Returns general.file_type, the number of the type that most values have. */
 static int32_t tfn__gguf_file_type(tfn_dtype dtype)
 {
     switch (dtype) {
@@ -46843,7 +46865,7 @@ static bool tfn__gguf_same_steps(const tfn_tokenizer *k, const char *steps)
     return e.status == TFN_OK;
 }
 
-/* The rules of llama.cpp that split and normalize as this tokenizer of bytes does; NULL: none. */
+/* Returns llama.cpp's rules that split and normalize like this tokenizer of bytes, or NULL. */
 static const tfn__gguf_split *tfn__gguf_split_of(const tfn_tokenizer *k)
 {
     const bool composed = k->normalizer == TFN_NORMALIZER_NFC;
@@ -46857,15 +46879,15 @@ static const tfn__gguf_split *tfn__gguf_split_of(const tfn_tokenizer *k)
     return NULL;
 }
 
-/* True for byte-level BPE, and for a tokenizer of bytes, which is one without merges. */
+/* True for byte-level BPE, and for a tokenizer of bytes, which is the same without merges. */
 static bool tfn__gguf_has_bytes(const tfn_tokenizer *k)
 {
     return k->kind == TFN_TOKENIZER_BPE || k->kind == TFN_TOKENIZER_BYTES;
 }
 
-/* Set the rank of each token by the first merge that makes it, -1 without one. llama.cpp merges by
- * the score of the result: this is the same if the merges of a token come one after the other, and
- * if each two tokens that make a token are a merge. False: they are not. */
+/* Rank each token by the first merge that makes it; -1 if none does. llama.cpp merges by the score
+ * of the result. Returns true if that gives the same tokens: the merges that make a token follow
+ * each other, and any two tokens that together spell a token are a merge. */
 static bool tfn__gguf_ranks(const tfn_tokenizer *k, int32_t *ranks)
 {
     int32_t halves[2];
@@ -46883,7 +46905,7 @@ static bool tfn__gguf_ranks(const tfn_tokenizer *k, int32_t *ranks)
     return count == k->merges;
 }
 
-/* Why llama.cpp cannot have this tokenizer; NULL: it can. */
+/* Returns why llama.cpp cannot run this tokenizer, or NULL if it can. */
 static const char *tfn__gguf_refusal(const tfn_tokenizer *k, int32_t *ranks)
 {
     const int32_t steps = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS | TFN_NORMALIZER_PREFIX
@@ -46927,8 +46949,8 @@ static int32_t tfn__gguf_token_type(const tfn_tokenizer *k, int32_t id)
     return TFN__GGUF_NORMAL;
 }
 
-/* Put a token as GGUF shows it: bytes as characters, or plain. A user's token has spaces in place
- * of marks, because llama.cpp finds it before it makes marks of spaces. */
+/* Put a token as GGUF shows it: bytes as characters, or plain. A user's token has spaces instead of
+ * marks, because llama.cpp searches for it before it replaces spaces by marks. */
 static void tfn__gguf_spell(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const int32_t type = tfn__gguf_token_type(k, id);
@@ -46945,7 +46967,7 @@ static void tfn__gguf_spell(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     }
 }
 
-/* Write tokens next to each other as one string, with a space between two. */
+/* Write tokens as one string, separated by spaces. */
 static void tfn__out_tokens(tfn__gguf_out *o, const tfn_tokenizer *k, const int32_t *ids,
                             int count)
 {
@@ -46982,8 +47004,8 @@ static void tfn__out_vocab(tfn__gguf_out *o, const tfn_tokenizer *k, int32_t voc
     }
 }
 
-/* Write ids of special tokens. Without an end llama.cpp would take another id for it. So name the
- * padding or the begin, which no text contains. */
+/* Write the ids of special tokens. If there is no end, write the padding or the begin as its id,
+ * because no text contains them; else llama.cpp would assume an id. */
 static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_tokenizer *k)
 {
     const int32_t begin = k->begins ? k->frame[0] : tfn__special_id(x, TFN__ID_BEGIN);
@@ -47001,8 +47023,8 @@ static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_t
     tfn__out_truth(o, "tokenizer.ggml.add_eos_token", k->ends > 0);
 }
 
-/* False for a name with which llama.cpp takes the model for Phi-3, if the tokenizer lacks a token
- * that its tokenizer has: llama.cpp would not load the file. */
+/* llama.cpp takes a model with one of these names for Phi-3, and does not load it if the tokenizer
+ * lacks a token of Phi-3. Returns false for such a file. */
 static bool tfn__gguf_name_loads(const tfn_export *x)
 {
     static const char *const names[] = { "*hi3*", "*hi-3*", "*HI3*", "*HI-3*" };
@@ -47122,7 +47144,7 @@ static void tfn__gguf_choose(tfn_export *x, const tfn__source *s, tfn__exporting
     }
 }
 
-/* Rates of rotary positions that Llama 3's scaling divides; 0: another scaling. */
+/* Returns the number of rotary rates that Llama 3's scaling divides; 0 for any other scaling. */
 static int32_t tfn__gguf_rates(const tfn_model_desc *d)
 {
     if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) return 0;
@@ -47259,7 +47281,7 @@ static void tfn__gguf_check_biases(tfn_export *x, const tfn_model_desc *d)
                    "architecture llama may have these", x->family->name);
 }
 
-/* Refuse what the rows can say and llama.cpp does not do. */
+/* Refuse options that the rows can express and llama.cpp cannot run. */
 static void tfn__gguf_check_form(tfn_export *x, const tfn_model_desc *d)
 {
     const bool wide = tfn__all_heads(d) != d->width;
@@ -47273,7 +47295,7 @@ static void tfn__gguf_check_form(tfn_export *x, const tfn_model_desc *d)
     if (text) tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", text, x->family->name);
 }
 
-/* The row with the name of the caller's family, if there is one. */
+/* Replace the caller's family by the row of gguf with the same name, or NULL. */
 static void tfn__gguf_take_family(tfn_export *x)
 {
     const tfn_family *given = x->family;

@@ -413,8 +413,8 @@
  * Otherwise everything runs on the calling thread. Each forward, each backward and each pass of an
  * update over all parameters is one parallel region. The work is cut into small chunks. A thread
  * that has done its share takes chunks from the others. Every output has one writer, so the bits
- * are the same for any number of threads. The others wait for a thread that the system delays only
- * while it holds a chunk. Objects are independent. Do not use one object in two threads at once;
+ * are the same for any number of threads. If the system delays a thread, the others wait for it
+ * only if it holds a chunk. Objects are independent. Do not use one object in two threads at once;
  * the only exception is a model that several decoders read. On a 32-bit processor without 8-byte
  * atomics, such as MIPS32, threads need -latomic.
  *

@@ -82,8 +82,8 @@ static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, pt
     return 1;
 }
 
-/* Prepares the scores of row r, already capped, for the softmax: adds the bias, and sets scores of
- * keys that the window hides to -inf, so that exp gives 0. Returns the scale that the scores still
+/* Prepares the capped scores of row r for the softmax: adds the bias, and sets the scores of keys
+ * that the window hides to -inf, so that exp gives 0. Returns the scale that the scores still
  * need. */
 static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t r, float scale)
 {

@@ -11,7 +11,7 @@
  *                     the inputs at x, for Q8
  *   QDOT4(s, w, x)    the same for Q4, whose halves are q + 8
  *   QEXTRA8           the offset of q in QDOT8: 128 if the instruction needs unsigned bytes, else
- *                     0 (for Q4 it is 8). Offset times sum of inputs is subtracted in advance
+ *                     0 (for Q4 it is 8). Callers subtract the offset times the sum of the inputs
  *   QPREPARE8(w)      adds that offset to bytes as they are stored
  *   QSET, QFLOAT      an integer in all lanes; conversion to floats, exact
  *   QSCALE(p)         QW scales, 16-bit numbers that are upper halves of floats, as floats
@@ -19,7 +19,7 @@
  *   QHALVES(h), QNAN(v)   optional: QW numbers of F16 as floats; true if any of them is NaN */
 /* vpdpbusd multiplies unsigned bytes by signed bytes, and adds four products to each lane. The
  * weights are the unsigned ones: q + 128, which is q with the highest bit flipped, or the halves of
- * Q4 as they are. maskz with all lanes as in simd. */
+ * Q4 as they are. For the forms with maskz see simd. */
 #if defined TFN__QUSE_AVX512
 #define TFN__QN(name)      name##_avx512_vnni
 #define TFN__QNAME         "avx512-vnni"

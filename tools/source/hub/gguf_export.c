@@ -24,7 +24,7 @@ TFN__RARE
  *
  *   metadata         counted, then written
  *   the tokenizer    as llama.cpp names its parts
- *   tensors          names, sides and types
+ *   tensors          names, dimensions and types
  *   the file         all of these, then the values, tensor by tensor */
 
 /* -- GGUF: writing in order ------------------------------------------------------------------ */
@@ -115,9 +115,9 @@ static void tfn__out_fill(tfn__gguf_out *o)
 
 /* -- GGUF: settings -------------------------------------------------------------------------- */
 
-/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text, a truth or a
- * number, because GGUF's rules give nothing else. A number with a point or an exponent is a float,
- * as llama.cpp expects it. */
+/* Write a value of config.json under ARCHITECTURE.KEY, with dots for slashes: a text, a boolean or
+ * a number, because the rows of gguf have nothing else. A number with a point or an exponent is a
+ * float, as llama.cpp expects it. */
 static void tfn__out_setting(tfn__gguf_out *o, const char *name, tfn__reader value)
 {
     char key[128];
@@ -172,7 +172,7 @@ static void tfn__out_settings(tfn__gguf_out *o, const tfn_export *x, const tfn_m
     }
 }
 
-/* general.file_type, by the type of most values. */
+/* Returns general.file_type, the number of the type that most values have. */
 static int32_t tfn__gguf_file_type(tfn_dtype dtype)
 {
     switch (dtype) {
@@ -208,7 +208,7 @@ static bool tfn__gguf_same_steps(const tfn_tokenizer *k, const char *steps)
     return e.status == TFN_OK;
 }
 
-/* The rules of llama.cpp that split and normalize as this tokenizer of bytes does; NULL: none. */
+/* Returns llama.cpp's rules that split and normalize like this tokenizer of bytes, or NULL. */
 static const tfn__gguf_split *tfn__gguf_split_of(const tfn_tokenizer *k)
 {
     const bool composed = k->normalizer == TFN_NORMALIZER_NFC;
@@ -222,15 +222,15 @@ static const tfn__gguf_split *tfn__gguf_split_of(const tfn_tokenizer *k)
     return NULL;
 }
 
-/* True for byte-level BPE, and for a tokenizer of bytes, which is one without merges. */
+/* True for byte-level BPE, and for a tokenizer of bytes, which is the same without merges. */
 static bool tfn__gguf_has_bytes(const tfn_tokenizer *k)
 {
     return k->kind == TFN_TOKENIZER_BPE || k->kind == TFN_TOKENIZER_BYTES;
 }
 
-/* Set the rank of each token by the first merge that makes it, -1 without one. llama.cpp merges by
- * the score of the result: this is the same if the merges of a token come one after the other, and
- * if each two tokens that make a token are a merge. False: they are not. */
+/* Rank each token by the first merge that makes it; -1 if none does. llama.cpp merges by the score
+ * of the result. Returns true if that gives the same tokens: the merges that make a token follow
+ * each other, and any two tokens that together spell a token are a merge. */
 static bool tfn__gguf_ranks(const tfn_tokenizer *k, int32_t *ranks)
 {
     int32_t halves[2];
@@ -248,7 +248,7 @@ static bool tfn__gguf_ranks(const tfn_tokenizer *k, int32_t *ranks)
     return count == k->merges;
 }
 
-/* Why llama.cpp cannot have this tokenizer; NULL: it can. */
+/* Returns why llama.cpp cannot run this tokenizer, or NULL if it can. */
 static const char *tfn__gguf_refusal(const tfn_tokenizer *k, int32_t *ranks)
 {
     const int32_t steps = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS | TFN_NORMALIZER_PREFIX
@@ -292,8 +292,8 @@ static int32_t tfn__gguf_token_type(const tfn_tokenizer *k, int32_t id)
     return TFN__GGUF_NORMAL;
 }
 
-/* Put a token as GGUF shows it: bytes as characters, or plain. A user's token has spaces in place
- * of marks, because llama.cpp finds it before it makes marks of spaces. */
+/* Put a token as GGUF shows it: bytes as characters, or plain. A user's token has spaces instead of
+ * marks, because llama.cpp searches for it before it replaces spaces by marks. */
 static void tfn__gguf_spell(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const int32_t type = tfn__gguf_token_type(k, id);
@@ -310,7 +310,7 @@ static void tfn__gguf_spell(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     }
 }
 
-/* Write tokens next to each other as one string, with a space between two. */
+/* Write tokens as one string, separated by spaces. */
 static void tfn__out_tokens(tfn__gguf_out *o, const tfn_tokenizer *k, const int32_t *ids,
                             int count)
 {
@@ -347,8 +347,8 @@ static void tfn__out_vocab(tfn__gguf_out *o, const tfn_tokenizer *k, int32_t voc
     }
 }
 
-/* Write ids of special tokens. Without an end llama.cpp would take another id for it. So name the
- * padding or the begin, which no text contains. */
+/* Write the ids of special tokens. If there is no end, write the padding or the begin as its id,
+ * because no text contains them; else llama.cpp would assume an id. */
 static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_tokenizer *k)
 {
     const int32_t begin = k->begins ? k->frame[0] : tfn__special_id(x, TFN__ID_BEGIN);
@@ -366,8 +366,8 @@ static void tfn__out_specials(tfn__gguf_out *o, const tfn_export *x, const tfn_t
     tfn__out_truth(o, "tokenizer.ggml.add_eos_token", k->ends > 0);
 }
 
-/* False for a name with which llama.cpp takes the model for Phi-3, if the tokenizer lacks a token
- * that its tokenizer has: llama.cpp would not load the file. */
+/* llama.cpp takes a model with one of these names for Phi-3, and does not load it if the tokenizer
+ * lacks a token of Phi-3. Returns false for such a file. */
 static bool tfn__gguf_name_loads(const tfn_export *x)
 {
     static const char *const names[] = { "*hi3*", "*hi-3*", "*HI3*", "*HI-3*" };
@@ -487,7 +487,7 @@ static void tfn__gguf_choose(tfn_export *x, const tfn__source *s, tfn__exporting
     }
 }
 
-/* Rates of rotary positions that Llama 3's scaling divides; 0: another scaling. */
+/* Returns the number of rotary rates that Llama 3's scaling divides; 0 for any other scaling. */
 static int32_t tfn__gguf_rates(const tfn_model_desc *d)
 {
     if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) return 0;
@@ -624,7 +624,7 @@ static void tfn__gguf_check_biases(tfn_export *x, const tfn_model_desc *d)
                    "architecture llama may have these", x->family->name);
 }
 
-/* Refuse what the rows can say and llama.cpp does not do. */
+/* Refuse options that the rows can express and llama.cpp cannot run. */
 static void tfn__gguf_check_form(tfn_export *x, const tfn_model_desc *d)
 {
     const bool wide = tfn__all_heads(d) != d->width;
@@ -638,7 +638,7 @@ static void tfn__gguf_check_form(tfn_export *x, const tfn_model_desc *d)
     if (text) tfn__fail_name(&x->error, TFN_UNSUPPORTED, "export", text, x->family->name);
 }
 
-/* The row with the name of the caller's family, if there is one. */
+/* Replace the caller's family by the row of gguf with the same name, or NULL. */
 static void tfn__gguf_take_family(tfn_export *x)
 {
     const tfn_family *given = x->family;

@@ -268,7 +268,7 @@ TFN__RECIPE("looklinear", "post", "layernorm", "looklinear")
  * Wang et al. (DeepNet) 2022, figure 2: Post-LN with the skip scaled by a and the branch's weights
  * scaled by b, so that one update moves the output by a bounded amount at any depth. torchscale has
  * 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's default weights and biases.
- * The decoder there is Pre-LN unless the caller clears a flag, a mistake without a row here. The
+ * Its decoder is Pre-LN unless the caller clears a flag, a mistake that has no row here. The
  * paper uses "post-ln-init" for comparison. */
 #ifdef TFN__RULES
 static double tfn__deepnorm_alpha(const tfn_place *p)

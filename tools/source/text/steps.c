@@ -14,7 +14,7 @@
 
 /* -- normalizing ----------------------------------------------------------------------------- */
 
-/* The text stored at a position of a program. */
+/* Find the text stored at a position of a program. Returns its bytes. */
 SHARED size_t tfn__step_text(const int32_t *step, const uint8_t **s)
 {
     *s = (const uint8_t *)(const void *)(step + 1);
@@ -55,6 +55,7 @@ static bool tfn__next_match(const int32_t *pattern, const uint8_t *s, size_t n, 
     }
 }
 
+/* Put a text with each match of the step's pattern replaced by the step's text. */
 static void tfn__put_replaced(tfn__text *t, const int32_t *step, const uint8_t *s, size_t n)
 {
     const int32_t *pattern = step + TFN__STEP_HEAD + 1;
@@ -73,6 +74,7 @@ static void tfn__put_replaced(tfn__text *t, const int32_t *step, const uint8_t *
     tfn__put_bytes(t, s + at, n - at);
 }
 
+/* Put a text without the white space at its start (ends & 1) and at its end (ends & 2). */
 static void tfn__put_stripped(tfn__text *t, int32_t ends, const uint8_t *s, size_t n)
 {
     size_t begin = 0;
@@ -143,7 +145,7 @@ SHARED size_t tfn__step_apply(const tfn_tokenizer *k, const int32_t *step, uint8
     return t.used;
 }
 
-/* The largest size that a text of n bytes may reach in the steps from `from` on. */
+/* Returns the most bytes that a text of n bytes may have after the steps from `from` on. */
 SHARED size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n)
 {
     const int32_t *step = k->code + TFN__CODE_HEAD;
@@ -166,7 +168,7 @@ SHARED size_t tfn__steps_growth(const tfn_tokenizer *k, int32_t from, size_t n)
 
 /* -- added tokens in a normalized text -------------------------------------------------------- */
 
-/* Run an added token through the normalizing steps; SIZE_MAX if it gets too long. */
+/* Normalize an added token by all steps. Returns its bytes, or SIZE_MAX if it gets too long. */
 static size_t tfn__step_through(const tfn_tokenizer *k, uint8_t *to, const uint8_t *s, size_t n)
 {
     const int32_t *step = k->code + TFN__CODE_HEAD;
@@ -209,14 +211,14 @@ static int32_t tfn__shadow_of(tfn_tokenizer *k, int32_t id)
     return shadow;
 }
 
-/* The id of an added token or shadow. */
+/* Returns the id of an added token, or of the token that a shadow belongs to. */
 SHARED int32_t tfn__added_id(const tfn_tokenizer *k, int32_t found)
 {
     if (found >= k->tokens) return k->shadow[found - k->tokens];
     return found;
 }
 
-/* The order of added tokens: by their bytes, equal ones as they were added. */
+/* Orders added tokens by their bytes, and equal ones by their ids. */
 static bool tfn__added_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_tokenizer *k = (const tfn_tokenizer *)x;
@@ -271,7 +273,7 @@ SHARED tfn__cutter tfn__cutter_of(const int32_t *step, const uint8_t *s, size_t 
     return x;
 }
 
-/* The next segment, which may be an empty match; false at the end. */
+/* Find the next segment: a match, which may be empty, or the text before one. False at the end. */
 static bool tfn__next_segment(tfn__cutter *x, size_t *begin, size_t *end, bool *match)
 {
     *begin = x->at;
@@ -301,8 +303,8 @@ static bool tfn__joins(const tfn__cutter *x, bool match)
     return x->behavior == TFN__CUT_WITH_NEXT && !match && x->held_match;
 }
 
-/* The next piece that is not empty; false at the end. A piece is held until the next segment cannot
- * continue it. held_match: its last segment was a match. */
+/* Find the next piece that is not empty; false at the end. x->held is the piece so far. It is
+ * returned when the next segment does not continue it. x->held_match: its last segment matched. */
 SHARED bool tfn__cut_next(tfn__cutter *x, size_t *begin, size_t *end)
 {
     for (;;) {
