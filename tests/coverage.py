@@ -85,13 +85,17 @@ for row in open("unreached.txt", encoding="utf-8"):
         listed[cells[0], cells[1], " ".join(cells[3].split())] = [cells[2], 0, False]
 
 def folded(lengths):
-    """The branches of a line over all copies: a function that is inlined n times has n times as many."""
+    """The branches of a line over all copies: a function that is inlined n times has n times as many. An
+    instruction set may have branches of its own: the set with the fewest missing counts."""
     base = min((n for n in lengths if n), default=0)
     out = [0] * base
     for n, (_, branches) in lengths.items():
         for i, b in enumerate(branches):
             if n % base == 0:
                 out[i % base] += b
+    for n, (_, branches) in lengths.items():
+        if n and n % base and branches.count(0) < out.count(0):
+            out = branches
     return out
 
 

@@ -67,6 +67,9 @@ static const attention_case attention_cases[] = {
     { 2, 100, 100, 2, 2, 16, ATTENTION_CAUSAL, "", 0, false, 0, 3, false, 1 },
     { 2,  70,  70, 4, 2,  8, ATTENTION_CAUSAL, "-5", 0, false, 2, 41, false, 20 },
     { 1,  33,  33, 1, 1,  3, ATTENTION_CAUSAL, "", 0, true, 0, 201, false, 100 },
+    /* no queries */
+    { 2,   0,   7, 2, 1,  8, ATTENTION_CAUSAL, "84", 0, false, 0, 0, false },
+    { 2,   0,   7, 2, 1,  8, ATTENTION_FULL, "", 0, true, 0, 0, false },
 };
 #define ATTENTION_CASES ((int)(sizeof attention_cases / sizeof *attention_cases))
 

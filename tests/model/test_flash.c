@@ -334,22 +334,26 @@ TEST(flash_reads_fail)
     tfn_model_free(&m);
 }
 
-/* SGD without momentum has no moments to save. */
+/* SGD without momentum has no moments to save, and without desc.ema there are no averages. */
 TEST(flash_without_moments)
 {
-    tfn_model_desc desc = flash_desc();
-    tfn_flash f = flash_of();
-    tfn_model m, other;
-    memset(flash_chip, 0, sizeof flash_chip);
-    flash_cut = FLASH_NEVER;
-    desc.optimizer = TFN_OPTIMIZER_SGD;
-    CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK && !m.moments);
-    CHECK(flash_update(&m) && tfn_flash_save(&f, &m) == TFN_OK);
-    CHECK(tfn_model_new(&other, &desc, NULL) == TFN_OK && tfn_flash_load(&other, &f) == TFN_OK);
-    CHECK(tfn_model_hash(&other) == tfn_model_hash(&m) && other.step == 1);
-    CHECK_BITS(other.averages, m.averages, (size_t)m.trained_floats * sizeof(float));
-    tfn_model_free(&other);
-    tfn_model_free(&m);
+    for (int ema = 0; ema < 2; ema++) {
+        tfn_model_desc desc = flash_desc();
+        tfn_flash f = flash_of();
+        tfn_model m, other;
+        CASE("ema %d", ema);
+        memset(flash_chip, 0, sizeof flash_chip);
+        flash_cut = FLASH_NEVER;
+        desc.optimizer = TFN_OPTIMIZER_SGD;
+        desc.ema = ema ? 0.5f : 0;
+        CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK && !m.moments && !m.averages == !ema);
+        CHECK(flash_update(&m) && tfn_flash_save(&f, &m) == TFN_OK);
+        CHECK(tfn_model_new(&other, &desc, NULL) == TFN_OK && tfn_flash_load(&other, &f) == TFN_OK);
+        CHECK(tfn_model_hash(&other) == tfn_model_hash(&m) && other.step == 1);
+        if (ema) CHECK_BITS(other.averages, m.averages, (size_t)m.trained_floats * sizeof(float));
+        tfn_model_free(&other);
+        tfn_model_free(&m);
+    }
 }
 
 int main(void)
