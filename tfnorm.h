@@ -21414,7 +21414,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
         return tfn_linear(b->t, x, w, bias, act);
 
     y = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
-    if (b->t->training && watched && !tfn__is_half(b->d)) tfn__probe_output(b, at, part, y);
+    if (b->t->training && watched) tfn__probe_output(b, at, part, y);
     y = tfn__add_lora(b, at, y, x, part, in, out);
     if (act == TFN_ACTIVATION_IDENTITY) return y;
     return tfn_activation(b->t, y, act);
@@ -26829,7 +26829,6 @@ static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int
         for (int a = 0; a < TFN_INPUTS; a++) {
             const int32_t in = t->nodes[i].in[a];
             if (in < first || in >= last) continue;
-            if (tfn__forward_entry(t, in) == t->forward_count) continue;    /* a parameter */
             tfn__fail(e, TFN_BAD_BATCH, "reading",
                       "the output is made of several layers, which no lens shows", 0, 0);
         }
@@ -49015,6 +49014,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       tfn_random_shuffle up to    another order: some places were preferred. Batches of small
  *       64 numbers                  sets of sentences have it, too
+ *       "lsuv" with half precision  divides matrices by the deviations of their outputs, as in
+ *       leaves matrices as drawn    single precision
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
  *       the norm of a row whose     is right, or NaN if a float cannot hold it
  *       squares overflow is 0

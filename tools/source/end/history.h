@@ -11,6 +11,8 @@
  *       the loss of no targets: 0   NaN in a report, and report.tokens is 0
  *       tfn_random_shuffle up to    another order: some places were preferred. Batches of small
  *       64 numbers                  sets of sentences have it, too
+ *       "lsuv" with half precision  divides matrices by the deviations of their outputs, as in
+ *       leaves matrices as drawn    single precision
  *       padding holds leftovers     is 0 on a tape that trains (tfn_run.skip_padding)
  *       the norm of a row whose     is right, or NaN if a float cannot hold it
  *       squares overflow is 0

@@ -71,7 +71,7 @@ SHARED tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
         return tfn_linear(b->t, x, w, bias, act);
 
     y = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
-    if (b->t->training && watched && !tfn__is_half(b->d)) tfn__probe_output(b, at, part, y);
+    if (b->t->training && watched) tfn__probe_output(b, at, part, y);
     y = tfn__add_lora(b, at, y, x, part, in, out);
     if (act == TFN_ACTIVATION_IDENTITY) return y;
     return tfn_activation(b->t, y, act);
