@@ -15544,7 +15544,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
     if (!known || tfn__gate_of(act) != act)
         tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is not elementwise; %d is",
-                        (int64_t)act, TFN_ACTIVATION_GELU_TANH);
+                        (int32_t)act, TFN_ACTIVATION_GELU_TANH);
     else if (TFN__FUNCTIONS != UINT32_MAX && !(TFN__FUNCTIONS >> tfn__act_of(act) & 1))
         tfn__tape_error(t, TFN_UNSUPPORTED, op, "activation %d is left out by TFNORM_ACTIVATIONS",
                         tfn__act_of(act), 0);
@@ -16173,7 +16173,7 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     if (!tfn__slot_ok(t, "number loss", slot)) return tfn__none;
     if ((unsigned)kind >= TFN_NUMBER_LOSS_COUNT)
         return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "kind %d, there are %d",
-                               (int64_t)kind, TFN_NUMBER_LOSS_COUNT);
+                               (int32_t)kind, TFN_NUMBER_LOSS_COUNT);
     if (huber && !(delta > 0 && delta - delta == 0))
         return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "delta is not above 0", 0, 0);
     t->numbers_read |= UINT32_C(1) << slot;
@@ -30101,9 +30101,10 @@ static void tfn__fold_set(tfn__regex_maker *m, tfn__regex_set *set)
     for (int32_t i = 0; i < ranges; i++) {
         const int32_t first = set->range[2*i];
         const int32_t last = set->range[2*i + 1];
-        if (last >= 128) tfn__regex_refuse(m, "only ASCII where case does not count");
-        if (m->wanted) return;
-        for (int32_t c = first; c <= last; c++) tfn__set_letter(m, set, c);
+        for (int32_t c = first; c <= last; c++) {
+            if (m->wanted) return;
+            tfn__set_letter(m, set, c);
+        }
     }
 }
 
@@ -43197,7 +43198,6 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
 static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t below = n + marked + 1;
-    if (!tfn__fine(p->f)) return;
     if (n % 2 || p->depth < below || p->stack[p->depth - below].kind != TFN__PK_DICT) {
         tfn__pickle_bad(p);
         return;
@@ -44750,7 +44750,6 @@ static void tfn__meta_model(tfn__meta *x, tfn__text *t)
     said = tfn__text_in(room, sizeof room);
     tfn__put_field(&said, 3, x->value[TFN__META_SPACE] != 0);
     tfn__put_field(&said, 4, 0);
-    tfn__put_field(&said, 5, 1);
     tfn__put_nested(t, 3, &said);
 }
 

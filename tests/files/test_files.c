@@ -579,6 +579,20 @@ TEST(files_moments)
 
 /* Stop, save, load into a new model, continue: the same bits as a run without interruption, and the
  * same file at its end. */
+/* The numbers of a run, which decide its next steps, are those of the saved one. */
+static void files_same_state(const tfn_model *a, const tfn_model *b)
+{
+    CHECK_INT(a->step, b->step);
+    CHECK_INT(a->micro, b->micro);
+    CHECK_INT(a->sums.targets, b->sums.targets);
+    CHECK_INT(a->finite_steps, b->finite_steps);
+    CHECK_INT(a->profiled, b->profiled);
+    CHECK_INT(a->profile_open && a->micro, b->profile_open && b->micro);
+    CHECK_BITS(&a->loss_scale, &b->loss_scale, sizeof a->loss_scale);
+    CHECK_BITS(&a->sums.loss, &b->sums.loss, sizeof a->sums.loss);
+    CHECK_BITS(&a->sums.nll, &b->sums.nll, sizeof a->sums.nll);
+    CHECK_BITS(&a->rate_squares, &b->rate_squares, sizeof a->rate_squares);
+}
 TEST(files_resume)
 {
     for (size_t i = 0; i < sizeof files_cases / sizeof *files_cases; i++) {
@@ -602,6 +616,7 @@ TEST(files_resume)
         second = files_model(&peeked);
         FILES_OK(tfn_model_load(&second, &f), f);
         CHECK_INT(tfn_model_hash(&second), tfn_model_hash(&first));
+        files_same_state(&second, &first);
         files_train(&second, c->stop, 9, &b);
         if (tfn_model_hash(&second) != tfn_model_hash(&whole)) FAIL("%s: other bits", c->recipe);
         CHECK(a.loss == b.loss && a.nll == b.nll && a.loss_scale == b.loss_scale && a.lr == b.lr);
@@ -613,6 +628,33 @@ TEST(files_resume)
         if (memcmp(end[0], end[1], ends[0])) FAIL("%s: other files", c->recipe);
         free(bytes), free(end[0]), free(end[1]);
         tfn_model_free(&whole), tfn_model_free(&first), tfn_model_free(&second);
+    }
+}
+
+/* A run is saved between two micro-batches, and many steps after its loss scale changed last. */
+TEST(files_state)
+{
+    for (int half = 0; half < 2; half++) {
+        tfn_model_desc d = files_desc(files_cases + 11);
+        tfn_model m, again;
+        tfn_report report;
+        unsigned char *bytes;
+        size_t size;
+        tfn_file f;
+        CASE("half %d", half);
+        d.half = half != 0;
+        m = files_model(&d);
+        again = files_model(&d);
+        files_train(&m, 0, 7, &report);
+        CHECK_INT(m.micro, 1);
+        CHECK(m.step > 0 && m.sums.targets > 0 && m.sums.loss > 0 && m.sums.nll > 0);
+        if (half) m.finite_steps = 41;
+        bytes = files_save(&m, NULL, &size);
+        f = files_from(bytes, size);
+        FILES_OK(tfn_model_load(&again, &f), f);
+        files_same_state(&again, &m);
+        free(bytes);
+        tfn_model_free(&m), tfn_model_free(&again);
     }
 }
 
@@ -2715,6 +2757,7 @@ int main(void)
     RUN(files_index);
     RUN(files_moments);
     RUN(files_resume);
+    RUN(files_state);
     RUN(files_differences);
     RUN(files_old_numbers);
     RUN(files_shapes);

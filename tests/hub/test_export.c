@@ -640,6 +640,9 @@ TEST(export_dtype_kept)
         p.data[0] = p.data[7] = 0.1f;
         CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_BF16), TFN_UNSUPPORTED);
         CHECK_SAYS(&b.x.error, "decoder.1.ffn.w2.weight has 2 values that the dtype does not hold");
+        p.data[0] = 1e6f;
+        CHECK_INT(export_out(&b, &m, NULL, TFN_DTYPE_F16), TFN_UNSUPPORTED);
+        CHECK_SAYS(&b.x.error, "decoder.1.ffn.w2.weight has 1 values beyond the dtype's range");
         p.data[0] = p.data[7] = 0.5f;
     }
     CHECK(export_goes(&b, &m, NULL, TFN_DTYPE_BF16));
@@ -882,6 +885,7 @@ TEST(export_tokenizer)
         mem = malloc(size);
         CHECK_INT(tfn_tokenizer_init(&k, &s, mem, size), TFN_OK);
         for (int i = 0; i < 2; i++) remove(paths[i]);
+        k.special[TFN_SPECIAL_PAD] = 0;                     /* the first token pads */
         x.tokenizer = &k;
         CHECK_INT(tfn_export_write(&x, &m), TFN_OK);
         CHECK((access(paths[0], F_OK) == 0) == !words && (access(paths[1], F_OK) == 0) == !words);
@@ -901,7 +905,7 @@ TEST(export_tokenizer)
             folders_read(paths[1], json, sizeof json);
             snprintf(wanted, sizeof wanted, "\"model_max_length\": %d,", (int)m.desc.context);
             CHECK(strstr((char *)json, wanted) && strstr((char *)json, "\"eos_token\": \"</s>\""));
-            CHECK(!strstr((char *)json, "mask_token"));
+            CHECK(!strstr((char *)json, "mask_token") && strstr((char *)json, "\"pad_token\": \""));
         }
         free(mem), free(room);
     }

@@ -151,6 +151,40 @@ TEST(record_refusals)
     }
 }
 
+/* Each enumeration ends where its count is. Gated functions of two values are no activations. */
+TEST(record_kinds)
+{
+    static const char *const words[] = {
+        "linear: activation %d is not elementwise", "activation: activation %d is not elementwise",
+        "gated unit: activation %d is not elementwise", "number loss: kind %d, there are %d"
+    };
+    static const int counts[] = { TFN_ACTIVATION_COUNT, TFN_ACTIVATION_COUNT, TFN_ACTIVATION_COUNT,
+                                  TFN_NUMBER_LOSS_COUNT };
+    for (int op = 0; op < 4; op++)
+        for (int kind = -1; kind < counts[op] + 2; kind++) {
+            const tfn_activation_kind act = (tfn_activation_kind)kind;
+            const bool gated = op < 3 && (act == TFN_ACTIVATION_GEGLU
+                || act == TFN_ACTIVATION_GEGLU_TANH || act == TFN_ACTIVATION_SWIGLU);
+            const bool good = kind >= 0 && kind < counts[op] && !gated;
+            char text[200], wanted[200];
+            tfn_var x, y, w;
+            record_begin(true);
+            x = record_input(0);
+            y = record_input(1);
+            w = tfn_param(&record.t, RECORD_C, RECORD_C);
+            CASE("operation %d, kind %d", op, kind);
+            if (op == 0) x = tfn_linear(&record.t, x, w, record_none, act);
+            else if (op == 1) x = tfn_activation(&record.t, x, act);
+            else if (op == 2) x = tfn_glu(&record.t, x, y, act);
+            else x = tfn_number_loss(&record.t, x, 2, (tfn_number_loss_kind)kind, 1);
+            CHECK_INT(record.t.error.status, good ? TFN_OK : TFN_BAD_OPTION);
+            CHECK(!x.id == !good);
+            snprintf(wanted, sizeof wanted, words[op], kind, counts[op]);
+            tfn_error_text(&record.t.error, text, sizeof text);
+            if (!good && !strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+        }
+}
+
 /* Only linear maps and embeddings read weights of fewer bits. The first error stays, with its node. */
 TEST(record_first_error)
 {
@@ -649,6 +683,7 @@ TEST(record_no_columns)
 int main(void)
 {
     RUN(record_refusals);
+    RUN(record_kinds);
     RUN(record_first_error);
     RUN(record_full);
     RUN(record_next_layer);

@@ -1376,6 +1376,8 @@ static const char *const hub_expressions[][3] = {
     { "(?i)S5", "xs5\xc5\xbf" "5", "x|s5|\xc5\xbf" "5" }, { "(?i)[Y-\\[]", "az[]", "a|z|[|]" },
     { "(?i)[z-{]", "aZ{}", "a|Z|{|}" }, { "(?i)[\\p{Lu}]", NULL, "no category of one case" },
     { "(?i)[\\p{L}]", "1a2", "1|a|2" }, { "(?i)[\xc3\xa9]", NULL, "only ASCII" },
+    { "(?i)[\xc2\x80]", NULL, "only ASCII" }, { "(?i)[a-\xc2\x80]", NULL, "only ASCII" },
+    { "(?i)[a-\x7f]", "xA\x7f" "5", "x|A|\x7f|5" },
     { "(?i)\xc3\xa9", NULL, "only ASCII" }, { "(?i)a(?-i)b", "ABAb", "AB|Ab" },
     { "(?i)a(?-i:b)c", "xABCAbC", "xABC|AbC" }, { "(?m)a.", "xa\n", "x|a\n" },
     { "a.", "a\nab", "a\n|ab" }, { "(?x)a", NULL, "a group that is known" },
@@ -2799,6 +2801,47 @@ TEST(hub_small_refused)
     }
 }
 
+/* Id 0 is an ordinary one: of a byte, a word, a merged token, a part of a word, an unknown one. */
+TEST(hub_id_0)
+{
+#define HUB_MARKED "{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81'}," \
+                   "'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81'},'model':"
+#define HUB_SPLIT "{'pre_tokenizer':{'type':'WhitespaceSplit'},'model':"
+#define HUB_BYTES "{'decoder':{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'\xe2\x96\x81'}," \
+                  "'content':' '},{'type':'ByteFallback'},{'type':'Fuse'}]},'model':{'type':'BPE','unk_token':'<u>'," \
+                  "'byte_fallback':true,'fuse_unk':true,"
+    static const struct { const char *json, *text, *ids; } rows[] = {
+        { HUB_BYTES "'vocab':{'<0xC3>':0,'<0xA9>':1,'<u>':2,'a':3},'merges':[]}}", "a\xc3\xa9", "3 0 1" },
+        { HUB_BYTES "'vocab':{'<0xA9>':0,'<0xC3>':1,'<u>':2,'a':3},'merges':[]}}", "\xc3\xa9" "a", "1 0 3" },
+        { HUB_BYTES "'vocab':{'<0xA9>':0,'<0xC3>':1,'<u>':2},'merges':[]}}", "\xc3\xa8", "2" },
+        { HUB_SPLIT "{'type':'WordLevel','unk_token':'u','vocab':{'a':0,'u':1}}}", "a b a", "0 1 0" },
+        { HUB_SPLIT "{'type':'WordLevel','unk_token':'u','vocab':{'u':0,'a':1}}}", "a b a", "1 0 1" },
+        { HUB_SPLIT "{'type':'BPE','unk_token':'u','vocab':{'ab':0,'a':1,'b':2,'u':3},'merges':['a b']}}",
+          "ab ba", "0 2 1" },
+        { HUB_SPLIT "{'type':'BPE','unk_token':'u','vocab':{'u':0,'a':1,'b':2},'merges':[]}}", "axb", "1 0 2" },
+        { HUB_SPLIT "{'type':'WordPiece','unk_token':'u','continuing_subword_prefix':'##',"
+          "'max_input_chars_per_word':9,'vocab':{'a':0,'##b':1,'u':2}}}", "ab a ba", "0 1 0 2" },
+        { HUB_SPLIT "{'type':'WordPiece','unk_token':'u','continuing_subword_prefix':'##',"
+          "'max_input_chars_per_word':9,'vocab':{'##b':0,'a':1,'u':2}}}", "ab a ba", "1 0 1 2" },
+        { HUB_MARKED "{'type':'Unigram','unk_id':1,'vocab':[['a',-1],['u',0],['\xe2\x96\x81',-1]]}}", "aba",
+          "2 0 1 0" },
+        { HUB_MARKED "{'type':'Unigram','unk_id':2,'vocab':[['\xe2\x96\x81',-1],['a',-1],['u',0]]}}", "aba",
+          "0 1 2 1" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hub_box b = hub_quoted(rows[i].json);
+        char message[300];
+        CASE("row %d", (int)i);
+        if (b.status == TFN_OK) hub_is(&b.k, rows[i].text, rows[i].ids);
+        else FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+        if (b.status == TFN_OK) hub_again(&b.k);
+        free(b.mem);
+    }
+#undef HUB_MARKED
+#undef HUB_SPLIT
+#undef HUB_BYTES
+}
+
 /* Characters beside the surrogates, and a score with a long exponent. */
 TEST(hub_small_values)
 {
@@ -3351,6 +3394,7 @@ int main(void)
     RUN(hub_source_order);
     RUN(hub_model_ends);
     RUN(hub_small_refused);
+    RUN(hub_id_0);
     RUN(hub_small_values);
     RUN(hub_unknown_bytes);
     RUN(hub_ends_of_tables);

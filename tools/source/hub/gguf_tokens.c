@@ -374,7 +374,6 @@ static void tfn__meta_model(tfn__meta *x, tfn__text *t)
     said = tfn__text_in(room, sizeof room);
     tfn__put_field(&said, 3, x->value[TFN__META_SPACE] != 0);
     tfn__put_field(&said, 4, 0);
-    tfn__put_field(&said, 5, 1);
     tfn__put_nested(t, 3, &said);
 }
 

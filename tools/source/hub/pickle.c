@@ -460,7 +460,6 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
 static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t below = n + marked + 1;
-    if (!tfn__fine(p->f)) return;
     if (n % 2 || p->depth < below || p->stack[p->depth - below].kind != TFN__PK_DICT) {
         tfn__pickle_bad(p);
         return;

@@ -39,7 +39,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
     if (!known || tfn__gate_of(act) != act)
         tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is not elementwise; %d is",
-                        (int64_t)act, TFN_ACTIVATION_GELU_TANH);
+                        (int32_t)act, TFN_ACTIVATION_GELU_TANH);
     else if (TFN__FUNCTIONS != UINT32_MAX && !(TFN__FUNCTIONS >> tfn__act_of(act) & 1))
         tfn__tape_error(t, TFN_UNSUPPORTED, op, "activation %d is left out by TFNORM_ACTIVATIONS",
                         tfn__act_of(act), 0);
@@ -668,7 +668,7 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     if (!tfn__slot_ok(t, "number loss", slot)) return tfn__none;
     if ((unsigned)kind >= TFN_NUMBER_LOSS_COUNT)
         return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "kind %d, there are %d",
-                               (int64_t)kind, TFN_NUMBER_LOSS_COUNT);
+                               (int32_t)kind, TFN_NUMBER_LOSS_COUNT);
     if (huber && !(delta > 0 && delta - delta == 0))
         return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "delta is not above 0", 0, 0);
     t->numbers_read |= UINT32_C(1) << slot;

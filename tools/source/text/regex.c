@@ -147,9 +147,10 @@ static void tfn__fold_set(tfn__regex_maker *m, tfn__regex_set *set)
     for (int32_t i = 0; i < ranges; i++) {
         const int32_t first = set->range[2*i];
         const int32_t last = set->range[2*i + 1];
-        if (last >= 128) tfn__regex_refuse(m, "only ASCII where case does not count");
-        if (m->wanted) return;
-        for (int32_t c = first; c <= last; c++) tfn__set_letter(m, set, c);
+        for (int32_t c = first; c <= last; c++) {
+            if (m->wanted) return;
+            tfn__set_letter(m, set, c);
+        }
     }
 }
 
