@@ -1987,6 +1987,11 @@ TEST(import_own_family)
         { NULL, "width", NULL, TFN_KEY_IS }, { NULL, "layers", "", TFN_KEY_IS },
         { NULL, NULL, NULL, TFN_KEY_IS }
     };
+    static const tfn_key_rule names[][2] = {        /* a key without a pattern matches no value */
+        { { "hidden_act=silu", "attention_cap", "30", TFN_KEY_NAMES }, { NULL, NULL, NULL, TFN_KEY_IS } },
+        { { "hidden_act\0silu", "attention_cap", "30", TFN_KEY_NAMES }, { NULL, NULL, NULL, TFN_KEY_IS } },
+        { { "hidden_act=", "attention_cap", "30", TFN_KEY_NAMES }, { NULL, NULL, NULL, TFN_KEY_IS } }
+    };
     tfn_family own;
     tfn_import x = folders_import(NULL, 0, NULL);
     tfn_model_desc d;
@@ -2014,6 +2019,13 @@ TEST(import_own_family)
     memset(&d, 0, sizeof d);
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     CHECK(d.layers == 3 && !d.head_transform && !d.output_bias);    /* llama's files lack a head */
+    for (int i = 0; i < 3; i++) {
+        CASE("pattern %d", i);
+        own.keys = names[i];
+        memset(&d, 0, sizeof d);
+        CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+        CHECK_CLOSE((double)d.attention_cap, i ? 0 : 30, 0);
+    }
     own.keys = share;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_UNSUPPORTED);
     CHECK_SAYS(&x.error, "hidden_act is silu; a larger number");

@@ -903,6 +903,27 @@ TEST(peft_groups)
     CHECK_SAYS(&h.x.error, "the adapter has no tensors");
 }
 
+/* Rules of no weight, and those that do not hold for the model, have no map. */
+TEST(peft_other_rules)
+{
+    static const tfn_tensor_rule tensors[] = {
+        { "h.#.attn.c_attn.*", NULL, 0, 0, 0, 0 },
+        { "h.#.attn.c_attn.*", "encoder.#.self.k.*", TFN_FORM_APART, 0, 0, 0 },
+        { "h.#.attn.c_attn.*", "decoder.#.self.q.*", 0, 0, 0, 0 }, { NULL, NULL, 0, 0, 0, 0 }
+    };
+    static peft_hand h;
+    tfn_model_desc d = folders_desc(true);
+    tfn_family own;
+    memset(&own, 0, sizeof own);
+    own.name = "own";
+    own.prefix = "transformer.";
+    own.tensors = tensors;
+    peft_by_module(&h, "F32", 4);
+    h.x.family = &own;
+    CHECK_OK(tfn_peft_peek(&h.x, &d), &h.x.error);
+    CHECK(!strcmp(d.groups[0].pattern, "decoder.*.self.q.weight"));
+}
+
 /* A model without LoRA, and one with other weights that train, cannot be written. */
 TEST(peft_write_errors)
 {
@@ -1094,6 +1115,7 @@ int main(void)
     RUN(peft_half_read);
     RUN(peft_folders_wrong);
     RUN(peft_groups);
+    RUN(peft_other_rules);
     RUN(peft_write_errors);
     RUN(peft_write_refused);
     RUN(peft_own_tensors);
