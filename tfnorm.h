@@ -45981,14 +45981,12 @@ static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, 
 }
 
 /* Return the class of a model, such as "BertModel", or NULL. *pattern is the class of its head,
- * such as "*ForMaskedLM", or NULL. *heads is true if the family has heads: then a model that
+ * such as "*ForMaskedLM", or leaves it NULL. Sets *heads if the family has heads: then a model that
  * matches no pattern has none. */
 static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
                                  const char **pattern, bool *heads)
 {
     const char *name = NULL;
-    *pattern = NULL;
-    *heads = false;
     if (family->like) name = tfn__class_of(family->like, d, pattern, heads);
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
         const char *found = tfn__class_in(k);
@@ -46003,8 +46001,8 @@ static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc 
 /* Put the class: "BertModel" and "*ForMaskedLM" give "BertForMaskedLM". */
 static void tfn__put_class(tfn__config *c)
 {
-    const char *pattern;
-    bool heads;
+    const char *pattern = NULL;
+    bool heads = false;
     const char *name = tfn__class_of(c->family, c->d, &pattern, &heads);
     size_t bytes;
     if (!name) return;
@@ -46484,8 +46482,8 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, const tfn_mod
 {
     tfn__exporting g = { x, m, NULL, false, 0 };
     tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, tfn__hub_values };
-    const char *pattern;
-    bool heads;
+    const char *pattern = NULL;
+    bool heads = false;
     tfn__fusion o;
     tfn__arena a;
     if (!tfn__begin(f, true)) return;
@@ -48504,8 +48502,8 @@ TFNORM_API tfn_status tfn_peft_write(tfn_export *x, const tfn_model *m)
 {
     tfn__peft_writing g = { x, m, false };
     tfn_model_desc d;
-    const char *pattern;
-    bool heads;
+    const char *pattern = NULL;
+    bool heads = false;
     if (!x) return TFN_NULL;
     if (!tfn__begin_export(x, m)) return x->error.status;
     tfn__peft_check_model(x, m);

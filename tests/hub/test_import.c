@@ -3,6 +3,12 @@
  * decoding has the same bits, and errors name the fault of a folder. */
 #include "../folders.h"
 #include "../digest.h"
+#if defined __GLIBC__ && __GLIBC__ == 2 && __GLIBC_MINOR__ >= 33
+#include <malloc.h>
+#define IMPORT_IN_USE() (mallinfo2().uordblks + mallinfo2().hblkhd)     /* bytes of the heap */
+#else
+#define IMPORT_IN_USE() ((size_t)0)
+#endif
 
 enum { IMPORT_LOGITS = 4096, IMPORT_TEXT = 1 << 16 };
 
@@ -1969,6 +1975,47 @@ TEST(import_archives)
     import_opens(0, "before 1.6");
 }
 
+/* What the library takes from the heap it returns: by closing, and after each error. */
+static void import_once(int which)
+{
+    static const char ops[] = "}" IMPORT_KEY IMPORT_TENSOR "s.";
+    static const char *const folders[] = { "llama", "llama-bin", "llama-sharded", "no such folder" };
+    tfn_file f = folders_from(NULL, 0);
+    tfn_model_desc d = folders_desc(false);
+    tfn_model m;
+    import_disk disk = { import_zip, 0, which };
+    tfn_io io = { import_get, NULL, &disk, 0 };
+    if (which < 20) {                   /* an archive whose read number `which` fails */
+        import_archive(ops, sizeof ops - 1, 0, true);
+        io.size = import_zipped;
+        f.io = &io;
+        tfn_pickle_open(&f);
+        tfn_file_close(&f);
+    } else if (which < 24) {
+        if (tfn_import_new(&m, import_path(folders[which - 20]), &d) == TFN_OK) tfn_model_free(&m);
+    } else if (which < 26) {            /* a model that is refused, and one that is not */
+        memset(&d, 0, sizeof d);
+        d.vocab = which == 24 ? 5 : -5;
+        d.context = 4;
+        if (tfn_model_new(&m, &d, NULL) == TFN_OK) tfn_model_free(&m);
+    } else {
+        f.path = which == 26 ? folders_path("hub", "llama", "model.safetensors") : "no such file";
+        tfn_file_open(&f);
+        tfn_file_close(&f);
+    }
+}
+TEST(import_returns_memory)
+{
+    for (int which = 0; which < 28; which++) {
+        size_t before;
+        import_once(which);
+        before = IMPORT_IN_USE();
+        for (int i = 0; i < 3; i++) import_once(which);
+        if (IMPORT_IN_USE() != before)
+            FAIL("case %d: %ld bytes more", which, (long)(IMPORT_IN_USE() - before));
+    }
+}
+
 /* -- a user's family --------------------------------------------------------------------------- */
 
 TEST(import_own_family)
@@ -2072,6 +2119,7 @@ int main(void)
     RUN(import_columns);
     RUN(import_archives_fail);
     RUN(import_archives);
+    RUN(import_returns_memory);
     RUN(import_own_family);
     return DONE();
 }

@@ -455,8 +455,8 @@ TFNORM_API tfn_status tfn_peft_write(tfn_export *x, const tfn_model *m)
 {
     tfn__peft_writing g = { x, m, false };
     tfn_model_desc d;
-    const char *pattern;
-    bool heads;
+    const char *pattern = NULL;
+    bool heads = false;
     if (!x) return TFN_NULL;
     if (!tfn__begin_export(x, m)) return x->error.status;
     tfn__peft_check_model(x, m);
