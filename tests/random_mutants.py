@@ -244,9 +244,9 @@ def make(name, flags=""):
                            "FLAGS=-include fault.h " + flags], cwd=tests, capture_output=True, text=True)
 
 
-def header_compiles(faults):
-    """Whether the programs that compile the header do so with these faults: some see code that the
-    parts do not compile. A fault that stops one is no longer good."""
+def stop_the_header(faults):
+    """The files with faults that stop a program that compiles the header, which sees code that the
+    parts do not compile. Such a fault is no longer good."""
     clang = shutil.which("clang") or "gcc"
     said = subprocess.run(["make", "-s", "-C", copy + "/tools", "header"], capture_output=True, text=True)
     if said.returncode:
@@ -259,14 +259,15 @@ def header_compiles(faults):
             bad |= set(map(int, re.findall(r"tests_fault\((\d+)\)", lines[int(line) - 1][:int(column)])[-1:]))
     for f in faults:
         f.good = f.good and f.k not in bad
-    return not bad
+    return {f.path for f in faults if f.k in bad}
 
 
 def build(faults):
     paths = {f.path for f in faults}
     while True:
         plant(faults, paths)
-        if not header_compiles(faults):
+        paths = stop_the_header(faults)
+        if paths:
             continue
         said = make("lib")
         if said.returncode == 0:
