@@ -426,6 +426,8 @@ TEST(files_index)
         f = files_from(good, n);
         if (tfn_index_open(&f) != TFN_BAD_FORMAT) FAIL("accepted when cut to %d", (int)n);
     }
+    f = files_at("build/no-such-index.json");
+    files_says(tfn_index_open(&f), &f.error, TFN_BAD_FILE, "cannot be opened");
 }
 
 /* -- checkpoints ----------------------------------------------------------------------------- */

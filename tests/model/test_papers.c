@@ -229,10 +229,37 @@ TEST(papers_decay_all)
     CHECK(more > 1000);
 }
 
+/* ALiBi (Press et al. 2022, section 3, and get_slopes of their code): if the number of heads is no
+ * power of two, the rest of the slopes are every other one of twice the power below it. */
+TEST(papers_alibi_slopes)
+{
+    static const struct { int32_t heads; double powers[6]; } rows[] = {
+        { 1, { 8 } }, { 2, { 4, 8 } }, { 3, { 4, 8, 2 } }, { 4, { 2, 4, 6, 8 } },
+        { 6, { 2, 4, 6, 8, 1, 3 } }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_model_desc d = papers_desc("pre");
+        tfn_model m;
+        d.position = TFN_POSITION_ALIBI;
+        d.heads = rows[i].heads;
+        d.width = 12;
+        if (!papers_new(&m, &d, "alibi")) return;
+        for (int32_t h = 0; h < d.heads; h++)
+            for (int32_t j = 0; j < 2*PAPERS_T - 1; j++) {
+                const double distance = fabs((double)(j - (PAPERS_T - 1)));
+                CASE("head %d of %d, distance %g", h, d.heads, distance);
+                CHECK_CLOSE((double)m.run.tables[h * (2*PAPERS_T - 1) + j],
+                            -pow(2, -rows[i].powers[h]) * distance, 1e-6);
+            }
+        tfn_model_free(&m);
+    }
+}
+
 int main(void)
 {
     RUN(papers_whole_norms);
     RUN(papers_kv_heads);
     RUN(papers_decay_all);
+    RUN(papers_alibi_slopes);
     return DONE();
 }

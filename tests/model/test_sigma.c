@@ -336,6 +336,42 @@ TEST(sigma_of_zeros)
     tfn_model_free(&m);
 }
 
+/* A matrix whose sign was turned has a negative sigma until the next update. The fold divides by it,
+ * as the forward does, so the folded matrix keeps its sign. */
+TEST(sigma_turned)
+{
+    enum { N = SIGMA_B * SIGMA_T * SIGMA_V };
+    static float logits[N], before[36 * 20];
+    tfn_model_desc d = sigma_desc(0, TFN_ARCH_DECODER);
+    tfn_model m, folded;
+    tfn_param_info p;
+    sigma_data s;
+    for (int turned = 0; turned < 2; turned++) {
+        const float *x;
+        CASE("turned %d", turned);
+        d.inference = d.folded = false;
+        if (!sigma_new(&m, &d)) return;
+        for (int n = 0; n < 5; n++) CHECK(sigma_step(&m, n, true).updated);
+        for (int32_t i = 0; turned && tfn_model_param(&m, i, &p); i++)
+            for (int32_t j = 0; strstr(p.name, "ffn.w2.weight") && j < p.rows * p.cols; j++)
+                p.data[j] = -p.data[j];
+        sigma_batch(&s, d.arch, 3, false);
+        x = tfn_model_logits(&m, &s.batch);
+        if (x) memcpy(logits, x, sizeof logits);
+        d.inference = d.folded = true;
+        if (!x || !sigma_new(&folded, &d)) return;
+        CHECK_INT(tfn_model_fold(&folded, &m), TFN_OK);
+        x = tfn_model_logits(&folded, &s.batch);
+        for (int i = 0; x && i < N; i++) CHECK_CLOSE((double)x[i], (double)logits[i], 1e-5);
+        if (!x || !sigma_find(&folded, "decoder.0.ffn.w2", ".weight", &p)) return;
+        for (int32_t j = 0; turned && j < p.rows * p.cols; j++)
+            CHECK_CLOSE((double)p.data[j], (double)before[j], 1e-6);
+        memcpy(before, p.data, sizeof before);
+        tfn_model_free(&folded);
+        tfn_model_free(&m);
+    }
+}
+
 /* A matrix of zeros has no sigma: gamma starts at 1, and folding leaves zeros. */
 TEST(sigma_of_nothing)
 {
@@ -374,5 +410,6 @@ int main(void)
     RUN(sigma_bits);
     RUN(sigma_of_zeros);
     RUN(sigma_of_nothing);
+    RUN(sigma_turned);
     return DONE();
 }
