@@ -1105,6 +1105,27 @@ TEST(export_own_family)
     tfn_model_free(&m);
 }
 
+/* A family that is like one with fused tensors writes these, too. */
+TEST(export_own_fused)
+{
+    static export_box b;
+    tfn_family own;
+    tfn_model m, again;
+    tfn_dtype dtype;
+    memset(&own, 0, sizeof own);
+    own.name = "gpt2";                          /* so that the import knows it */
+    own.prefix = "transformer.";
+    own.like = tfn_family_find("gpt2");
+    if (!export_import(&m, "gpt2", &dtype)) return;
+    export_begin(&b, &own);
+    CHECK_OK(tfn_export_write(&b.x, &m), &b.x.error);
+    if (export_back(&b, &again)) {
+        export_params(&m, &again);
+        tfn_model_free(&again);
+    }
+    tfn_model_free(&m);
+}
+
 int main(void)
 {
     RUN(export_families);
@@ -1129,5 +1150,6 @@ int main(void)
     RUN(export_own_keys);
     RUN(export_own_classes);
     RUN(export_own_family);
+    RUN(export_own_fused);
     return DONE();
 }

@@ -1587,6 +1587,8 @@ TEST(hub_parts_by_hand)
           "\xe2\x96\x81" "a|\xe2\x96\x81,|\xe2\x96\x81" "b" },
         { "null", HUB_BOTH("pretokenizers", HUB_PUNCTUATED "," HUB_PUNCTUATED), "a, b", "a|,|b" },
         { "null", HUB_BOTH("pretokenizers", HUB_PUNCTUATED "," HUB_WHITE), "a, b", "a|,|b" },
+        { "null", HUB_BOTH("pretokenizers", HUB_META "}," HUB_PUNCTUATED), "a, b",
+          "\xe2\x96\x81" "a|,|\xe2\x96\x81" "b" },
         { "{'type':'Replace','pattern':{'String':' '},'content':'\xe2\x96\x81'}", HUB_META "}",
           "a b", "\xe2\x96\x81" "a|\xe2\x96\x81" "b" },
         { "{'type':'Replace','pattern':{'Regex':' {2,}'},'content':'-'}", "null", "a  b", "a-b" },
@@ -2801,12 +2803,14 @@ TEST(hub_small_refused)
     }
 }
 
-/* Id 0 is an ordinary one: of a byte, a word, a merged token, a part of a word, an unknown one. */
+/* Id 0 is an ordinary one: of a byte, a word, a merged token, a part of a word, an unknown one, and a
+ * piece that is a token together with the space in front of the text. */
 TEST(hub_id_0)
 {
 #define HUB_MARKED "{'pre_tokenizer':{'type':'Metaspace','replacement':'\xe2\x96\x81'}," \
                    "'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81'},'model':"
 #define HUB_SPLIT "{'pre_tokenizer':{'type':'WhitespaceSplit'},'model':"
+#define HUB_SPACED "{'decoder':{'type':'ByteLevel'},'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':"
 #define HUB_BYTES "{'decoder':{'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'\xe2\x96\x81'}," \
                   "'content':' '},{'type':'ByteFallback'},{'type':'Fuse'}]},'model':{'type':'BPE','unk_token':'<u>'," \
                   "'byte_fallback':true,'fuse_unk':true,"
@@ -2823,6 +2827,12 @@ TEST(hub_id_0)
           "'max_input_chars_per_word':9,'vocab':{'a':0,'##b':1,'u':2}}}", "ab a ba", "0 1 0 2" },
         { HUB_SPLIT "{'type':'WordPiece','unk_token':'u','continuing_subword_prefix':'##',"
           "'max_input_chars_per_word':9,'vocab':{'##b':0,'a':1,'u':2}}}", "ab a ba", "1 0 1 2" },
+        { HUB_SPACED "true},'model':{'type':'BPE','ignore_merges':true,'vocab':{'\\u0120aa':0,'a':1,'\\u0120':2,"
+          "'\\u0120a':3,'aa':4},'merges':[]}}", "aa a aa", "0 3 0" },
+        { HUB_SPACED "false},'model':{'type':'BPE','ignore_merges':true,'vocab':{'\\u0120aa':0,'a':1,'\\u0120':2,"
+          "'\\u0120a':3,'aa':4},'merges':[]}}", "aa a aa", "4 3 0" },
+        { HUB_SPACED "true},'model':{'type':'BPE','ignore_merges':false,'vocab':{'\\u0120aa':0,'a':1,'\\u0120':2,"
+          "'\\u0120a':3,'aa':4},'merges':[]}}", "aa a", "2 1 1 2 1" },
         { HUB_MARKED "{'type':'Unigram','unk_id':1,'vocab':[['a',-1],['u',0],['\xe2\x96\x81',-1]]}}", "aba",
           "2 0 1 0" },
         { HUB_MARKED "{'type':'Unigram','unk_id':2,'vocab':[['\xe2\x96\x81',-1],['a',-1],['u',0]]}}", "aba",
@@ -2839,6 +2849,7 @@ TEST(hub_id_0)
     }
 #undef HUB_MARKED
 #undef HUB_SPLIT
+#undef HUB_SPACED
 #undef HUB_BYTES
 }
 

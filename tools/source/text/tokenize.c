@@ -529,6 +529,22 @@ static uint8_t *tfn__tail(tfn__encoder *o, uint8_t *few, size_t bytes, size_t mo
     return NULL;
 }
 
+/* Encode a piece behind an additional space. Where pieces are looked up before they are merged
+ * (ignore_merges), so is this one with its space; no token of such a model is longer than `few`. */
+static ptrdiff_t tfn__encode_spaced(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
+                                    ptrdiff_t work, const uint8_t *s, size_t n)
+{
+    uint8_t few[TFN__SHORT_TEXT] = " ";
+    int32_t id = -1;
+    if (k->whole && n < sizeof few) {
+        TFNORM_MEMCPY(few + 1, s, n);
+        id = tfn__token_id(k, few, n + 1);
+    }
+    if (id < 0) return tfn__encode_word(k, ids, room, work, s, n, true);
+    if (room) ids[0] = id;
+    return 1;
+}
+
 /* A piece that is being cut. */
 typedef struct tfn__span {
     const uint8_t *s;
@@ -544,7 +560,7 @@ static void tfn__encode_part(tfn__encoder *o, tfn__span p)
     ptrdiff_t room;
     int32_t *ids = tfn__next_ids(o, &room);
     if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) tfn__encode_marked(o, p.s, p.n);
-    else if (p.space) o->count += tfn__encode_word(k, ids, room, work, p.s, p.n, true);
+    else if (p.space) o->count += tfn__encode_spaced(k, ids, room, work, p.s, p.n);
     else o->count += tfn__encode_piece(k, ids, room, work, p.s, p.n);
 }
 
