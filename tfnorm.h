@@ -613,6 +613,10 @@
  *                           Must call fn(ctx, i) once for each int i = 0 .. threads-1, in any
  *                           order, in parallel or not, and return after all have returned. fn is
  *                           void fn(void *, int). Needs gcc or clang, because it uses atomics.
+ *   TFNORM_PARALLEL_COUNT(threads)
+ *                           How many of so many threads are worth starting now. Below 2 the calling
+ *                           thread does the next region alone, for example while other programs
+ *                           need the processors. The bits do not depend on it. By default all are.
  *   TFNORM_MEMSET, TFNORM_MEMCPY, TFNORM_SQRTF
  *                           Replace memset, memcpy and sqrtf. With the first two, <string.h> is not
  *                           included. TFNORM_SQRTF must round correctly, or the bits are not
@@ -3926,6 +3930,9 @@ ssize_t readlink(const char *, char *, size_t);
 #endif
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
 #include <omp.h>
+#endif
+#ifndef TFNORM_PARALLEL_COUNT
+#define TFNORM_PARALLEL_COUNT(threads) (threads)
 #endif
 #if defined _WIN32
 #include <windows.h>
@@ -12633,7 +12640,29 @@ typedef struct tfn__call {
     ptrdiff_t rows, cols;             /* of y */
     ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
     ptrdiff_t chunk, chunks;          /* the number of this part of the work, and of all parts */
+#ifdef TFN__THREADS
+    int32_t   threads;                /* that share the entry; it is cut into chunks for so many */
+#endif
 } tfn__call;
+/* Return and set the number of threads that share an entry. */
+static TFN__INLINE int32_t tfn__threads_of(const tfn__call *c)
+{
+#ifdef TFN__THREADS
+    return c->threads;
+#else
+    (void)c;
+    return 1;
+#endif
+}
+static TFN__INLINE void tfn__set_threads(tfn__call *c, int32_t threads)
+{
+#ifdef TFN__THREADS
+    c->threads = threads;
+#else
+    (void)c;
+    (void)threads;
+#endif
+}
 /* One function does chunk c->chunk of an operation, another returns the number of chunks. Both may
  * depend only on the call, because threads ask independently and must agree. */
 typedef void tfn__op_fn(const tfn__call *c);
@@ -12926,20 +12955,12 @@ static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 static ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
 
 /* True if one thread does the whole operation in one chunk. */
-static bool tfn__serial(const tfn__call *c)
-{
-#ifdef TFN__THREADS
-    return c->t->threads < 2;
-#else
-    (void)c;
-    return true;
-#endif
-}
+static bool tfn__serial(const tfn__call *c) { return tfn__threads_of(c) < 2; }
 
 /* Returns how many chunks are enough for all threads. */
 static ptrdiff_t tfn__most_chunks(const tfn__call *c)
 {
-    return TFN__CHUNKS_EACH * (ptrdiff_t)c->t->threads;
+    return TFN__CHUNKS_EACH * (ptrdiff_t)tfn__threads_of(c);
 }
 
 /* Returns the items in each of at most `parts` equal parts of n items, rounded up to a multiple of
@@ -13068,7 +13089,7 @@ static tfn__blocks tfn__blocks_of(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, 
     if (tfn__serial(c)) return b;
     parts = tfn__min(tfn__most_chunks(c), b.rows * b.cols / steps);
     if (parts < 2) return b;
-    if (parts > c->t->threads) parts -= parts % c->t->threads;
+    if (parts > tfn__threads_of(c)) parts -= parts % tfn__threads_of(c);
     while (high * high * b.cols < parts * b.rows) high++;             /* high/wide = m/n */
     high = tfn__min(high, parts);
     while (parts % high) high++;                                      /* parts = high * wide */
@@ -16899,6 +16920,12 @@ typedef void tfn__share_fn(void *job, tfn__worker *w);
 enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 32768 };
 
 #ifdef TFN__TEAMS
+/* Tests define it as 1, so that their small models run on several threads. */
+#ifndef TFN__ALWAYS_TEAMS
+#define TFN__ALWAYS_TEAMS 0
+#endif
+/* The most weights that stay in the caches of the cores between updates. */
+enum { TFN__CACHED_WEIGHTS = 2097152 };
 static int32_t tfn__sharers(int32_t threads, int64_t floats);
 static void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job);
 static bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step);
@@ -17028,6 +17055,7 @@ static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     c->k = t->kernels;
     c->n = n;
     c->work = work;
+    tfn__set_threads(c, t->threads);
     /* the node's shape and buffers; absent ones are NULL */
     c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
     c->cols = n->cols;
@@ -17338,6 +17366,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         int32_t kind = tfn__entry_kind(t->order[e]);
         tfn__call c;
         tfn__make_call(&c, t, r, t->order[e], r->work);
+        tfn__set_threads(&c, 1);
         c.chunks = tfn__entry_chunks(&c, kind);
 #ifdef TFN__CHECKED
         const bool clear = tfn__reads_clear(&c, kind);
@@ -17366,6 +17395,60 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 }
 
 #ifdef TFN__TEAMS
+/* -- does a team pay? ------------------------------------------------------------------------- */
+
+/* Threads give each other cache lines: a value that one writes and others read, a weight that all
+ * have read and one updates. Between cores with a common third-level cache a message takes 35 ns,
+ * between cores without one 160 ns, and there a model of width 48 with 512 positions takes two
+ * threads longer than one. So a run has a team only if its multiplications outweigh what is handed
+ * over, in multiplications of one thread:
+ *
+ *     a value of the forward, with its gradient in the backward       COST_VALUE
+ *     a weight that trains and stays in the caches between updates    COST_WEIGHT
+ *     an entry of the forward, for its barrier and its imbalance      COST_ENTRY
+ *
+ * The costs were measured on the cores that are far apart (Zen 4, AVX-512), and 10 to 20 % were
+ * added. A kernel without SIMD multiplies more slowly, so there a team pays sooner than this says.
+ * The work is that of the forward, because the backward has the same proportions. It depends only
+ * on the sizes of the run, and no bit depends on the answer. */
+enum { TFN__COST_VALUE = 40, TFN__COST_WEIGHT = 60, TFN__COST_ENTRY = 90000,
+       TFN__ROW_STEPS = 2 };       /* reading a weight takes as long as multiplying it so often */
+
+/* Adds the multiplications of a forward entry to *steps, and its weights to *weights. */
+static void tfn__add_cost(const tfn_tape *t, const tfn_run *r, const tfn_node *n, float rows,
+                          float *steps, float *weights)
+{
+    const tfn_node *x = t->nodes + n->in[0];
+    const tfn_node *w = t->nodes + n->in[1];            /* for attention: the keys */
+    const float cols = (float)n->cols;
+    if (n->op == TFN__OP_LINEAR) {
+        *weights += cols * (float)x->cols;
+        *steps += (rows + (float)TFN__ROW_STEPS) * cols * (float)x->cols;
+    } else if (n->op == TFN__OP_ATTEND) {
+        *steps += rows * cols * (float)(tfn__on_target(w->rows) ? r->target : r->source);
+    } else if (TFN__ALL && n->op == TFN__OP_CONV) {
+        *weights += cols * (float)w->count;
+        *steps += rows * cols * (float)w->count;
+    }
+}
+
+/* True if a run of these sizes is worth a team. */
+static bool tfn__team_pays(const tfn_tape *t, const tfn_run *r)
+{
+    float steps = 0;
+    float weights = 0;
+    float cost = 0;
+    for (int32_t e = 0; e < t->forward_count; e++) {
+        const tfn_node *n = t->nodes + tfn__entry_node(t->order[e]);
+        const float rows = (float)tfn__rows_at(n, r->batch, r->source, r->target);
+        tfn__add_cost(t, r, n, rows, &steps, &weights);
+        cost += (float)TFN__COST_VALUE * rows * (float)n->cols + (float)TFN__COST_ENTRY;
+    }
+    if (weights > (float)TFN__CACHED_WEIGHTS) weights = (float)TFN__CACHED_WEIGHTS;
+    if (t->training) cost += (float)TFN__COST_WEIGHT * weights;
+    return steps >= cost;
+}
+
 /* A run is one parallel region. Every thread walks the timeline. Each has a queue with its share of
  * an entry's chunks, which are neighbours. It empties its own queue first, then helps with the
  * others. So it mostly works on rows that it wrote in the previous entry, which are in its cache.
@@ -17392,13 +17475,18 @@ typedef struct tfn__queue {
     char        line[64 - sizeof(uint64_t)];
 } tfn__queue;
 
+/* What the threads of a region share. It is on the caller's stack, so `before` and `after` keep the
+ * caller's other variables out of its cache lines. */
 typedef struct tfn__team {
+    char     before[64];
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last, queues;
     char     line[64];             /* keeps the fields above out of the cache lines of queues */
     tfn__queue  queue[TFN__QUEUES];
     tfn__atomic done;              /* chunks finished since the region began */
+    tfn__atomic over;              /* 1: all chunks of the region are done */
+    char     after[64];
 } tfn__team;
 
 /* A round is small below this many multiplications of a product, or numbers of another entry. */
@@ -17558,6 +17646,7 @@ static void tfn__team_member(void *team, int index)
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
     tfn__walk walk = { 0, 0, 0, 0 };
+    if (tfn__atomic_load(&m->over)) return;         /* it begins after all others have ended */
     walk.index = index;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
@@ -17569,7 +17658,9 @@ static void tfn__team_member(void *team, int index)
         sentences = tfn__padding_chunks(&c, kind);
         if (sentences > 0) tfn__walk_round(m, &walk, &c, kind, true, sentences);
     }
-    if (index == 0) tfn__await(m, &walk);
+    if (index != 0) return;
+    tfn__await(m, &walk);
+    __atomic_store_n(&m->over, 1, __ATOMIC_RELEASE);
 }
 
 /* Returns the first entry of [first, last) that threads share, or `last`. */
@@ -17613,12 +17704,15 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 
 /* Threads that share work outside a tape. */
 typedef struct tfn__crew {
+    char     before[64];           /* as in tfn__team */
     tfn__share_fn *f;
     void    *job;
     float   *work;                 /* scratch of all threads */
     int64_t  scratch;              /* floats of one */
     bool     alone;
+    char     line[64];
     tfn__atomic queue;
+    char     after[64];
 } tfn__crew;
 
 static void tfn__crew_member(void *crew, int index)
@@ -17668,7 +17762,7 @@ static void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share
     crew.job = job;
     crew.work = work;
     crew.scratch = scratch;
-    crew.alone = threads < 2;
+    crew.alone = threads < 2 || TFNORM_PARALLEL_COUNT(threads) < 2;
     if (crew.alone) tfn__crew_member(&crew, 0);
     else tfn__on_threads(threads, tfn__crew_member, &crew);
 }
@@ -17678,7 +17772,8 @@ static void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share
 static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
 #ifdef TFN__TEAMS
-    if (t->threads > 1) {
+    const bool pays = t->threads > 1 && (TFN__ALWAYS_TEAMS || tfn__team_pays(t, r));
+    if (pays && TFNORM_PARALLEL_COUNT(t->threads) > 1) {
         tfn__run_team(t, r, first, last);
         return;
     }
@@ -23082,7 +23177,10 @@ static void tfn__sigma_share(void *job, tfn__worker *self)
 }
 static void tfn__follow_sigma(tfn_model *m)
 {
-    if (TFN__ALL)
+    bool any = false;
+    if (!TFN__ALL) return;
+    for (int32_t i = 0; i < m->weight_count; i++) any |= m->weights[i].kind == TFN__SIGMA_U;
+    if (any)
         tfn__share(tfn__sharers(m->desc.threads, m->param_floats), NULL, 0, tfn__sigma_share, m);
 }
 
@@ -24017,10 +24115,20 @@ static int64_t tfn__own_scratch(const tfn_model *m)
     return most;
 }
 
-/* Returns the threads that share the update of a model. */
-static int32_t tfn__updaters(const tfn_model *m)
+/* Returns the most threads that share the update of a model. */
+static int32_t tfn__most_updaters(const tfn_model *m)
 {
     return tfn__sharers(m->desc.threads, m->trained_floats);
+}
+/* Returns the threads that share it after the last run. While the weights stay in the caches, a
+ * thread updates those that it has read itself, so one thread does it if it did the backward. */
+static int32_t tfn__updaters(const tfn_model *m)
+{
+#ifdef TFN__TEAMS
+    const bool cached = m->trained_floats < TFN__CACHED_WEIGHTS;
+    if (cached && !TFN__ALWAYS_TEAMS && !tfn__team_pays(&m->train, &m->run)) return 1;
+#endif
+    return tfn__most_updaters(m);
 }
 
 /* Returns the blocks of the flat sum of the gradient's squares. */
@@ -24033,7 +24141,7 @@ static int64_t tfn__square_blocks(const tfn_model *m)
  * workspace, whose values are no longer needed then. */
 static int64_t tfn__update_scratch(const tfn_model *m)
 {
-    const int32_t threads = tfn__updaters(m);
+    const int32_t threads = tfn__most_updaters(m);
     if (!TFN__TRAINS) return 0;
     if (threads < 2) return tfn__own_scratch(m);
     return tfn__larger_of(threads * tfn__padded(tfn__own_scratch(m)), tfn__square_blocks(m));
@@ -48675,6 +48783,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__ALIGN
 #undef TFN__ALL
 #undef TFN__ALLOCATES
+#undef TFN__ALWAYS_TEAMS
 #undef TFN__ANY
 #undef TFN__BACK
 #undef TFN__BIT

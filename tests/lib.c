@@ -25,6 +25,7 @@
 
 #include "inside/instances.c"
 #include "inside/reading.c"
+#include "inside/run.c"
 #include "inside/metrics.c"
 #include "inside/options.c"
 #include "inside/generate.c"

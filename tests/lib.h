@@ -44,6 +44,9 @@ double lib_pow(double x, double y);
  * m->run.step stays. */
 bool lib_bind(tfn_model *m, const tfn_batch *batch);
 
+/* 1 if a run of these sizes is worth several threads, 0 if not, -1 in a build without threads. */
+int lib_team_pays(const tfn_tape *t, const tfn_run *r);
+
 /* Inputs and outputs of attention number `nth` of the inference tape, for this batch. They point
  * into the workspace and are valid until the next call. */
 bool lib_attention(tfn_model *m, const tfn_batch *batch, int32_t nth, tfn_attention_args *p);

@@ -138,6 +138,25 @@ TEST(threads_workers)
     TFNORM_PARALLEL_FOR(TFN_THREADS_MAX + 9, count_call, calls);
     for (int k = 0; k < TFN_THREADS_MAX + 9; k++) CHECK_INT(calls[k], 1);
 }
+/* After a region with a hindered worker the workers rest, twice as long each time, up to a limit. */
+TEST(threads_rest)
+{
+    tfn_workers *all = tfn_workers_all();
+    const struct timespec pause = { 0, 2 * TFN_REST_LEAST };
+    all->rest = all->rested = 0;
+    CHECK_INT(tfn_workers_ready(3), 3);
+    tfn_workers_note(all, 1);
+    CHECK_INT(tfn_workers_ready(3), 1);
+    CHECK_INT(all->rest, TFN_REST_LEAST);
+    nanosleep(&pause, NULL);
+    CHECK_INT(tfn_workers_ready(3), 3);
+    for (int i = 0; i < 20; i++) tfn_workers_note(all, 1);
+    CHECK_INT(all->rest, TFN_REST_MOST);
+    tfn_workers_note(all, 0);
+    CHECK_INT(tfn_workers_ready(3), 3);
+    CHECK(all->rest < TFN_REST_MOST);
+    all->rest = all->rested = 0;
+}
 /* Workers that were stopped start again with the next region. */
 TEST(threads_stopped)
 {
@@ -163,6 +182,7 @@ int main(void)
     RUN(threads_blocks);
 #ifndef _OPENMP
     RUN(threads_workers);
+    RUN(threads_rest);
     RUN(threads_stopped);
 #endif
 #endif

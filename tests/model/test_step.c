@@ -744,6 +744,42 @@ TEST(step_updates_of_threads) { updates_compare(); }
 /* Cutting products into blocks, ranges of rows and columns, and sentences changes no bit. */
 TEST(step_blocks_of_threads) { blocks_compare(); }
 
+/* Returns whether threads share a run of `batch` sentences of `time` positions on a model that could
+ * take 16 of 32. */
+static int step_pays(int32_t width, int32_t batch, int32_t time)
+{
+    tfn_model_desc d = { 0 };
+    tfn_model m;
+    int pays;
+    d.vocab = 64;
+    d.layers = 2;
+    d.width = width;
+    d.ffn = 4 * width;
+    d.heads = 2;
+    d.batch = 16;
+    d.context = 32;
+    if (tfn_model_new(&m, &d, NULL) != TFN_OK) return -1;
+    m.run.batch = batch;
+    m.run.source = m.run.target = time;
+    pays = lib_team_pays(&m.train, &m.run);
+    tfn_model_free(&m);
+    return pays;
+}
+/* Small models and small batches run on one thread, because handing values over would take longer
+ * than computing them. The same model has a team for a large batch. */
+TEST(step_teams_that_pay)
+{
+    if (step_pays(64, 16, 32) < 0) return;          /* a build without threads */
+    CHECK_INT(step_pays(8, 16, 32), 0);
+    CHECK_INT(step_pays(48, 16, 32), 0);
+    CHECK_INT(step_pays(64, 16, 32), 1);
+    CHECK_INT(step_pays(64, 1, 32), 0);
+    CHECK_INT(step_pays(64, 16, 1), 0);
+    CHECK_INT(step_pays(64, 0, 0), 0);
+    CHECK_INT(step_pays(256, 16, 32), 1);
+    CHECK_INT(step_pays(256, 1, 4), 0);
+}
+
 int main(void)
 {
     RUN(step_recipes);
@@ -769,5 +805,6 @@ int main(void)
     RUN(step_refused);
     RUN(step_updates_of_threads);
     RUN(step_blocks_of_threads);
+    RUN(step_teams_that_pay);
     return DONE();
 }

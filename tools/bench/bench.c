@@ -12,6 +12,7 @@
  *     bench kernels     norms, softmax, activations, optimizer; PyTorch
  *     bench attention   forward and backward, causal
  *     bench threads     two threads, with and without a busy neighbour; are the bits the same?
+ *                       Models smaller than tiny, too: no row should be below 0.97
  *                       --simulate N: what N threads could gain, from timed chunks; simulate.h
  *                       says how. --barrier NS (0: measured), --bandwidth GB/s (60) of all threads
  *     bench memory      bytes of a training step
@@ -146,13 +147,23 @@ static void read_arguments(bench_arguments *a, cli *c)
     option.rounds = (int)rounds;
 }
 
+/* Adds models smaller than tiny, down to width 8, and tiny with one sentence. */
+static void add_smaller(bench_arguments *a)
+{
+    static const char *const texts[] = { "d=8,h=2,ff=32", "d=16,h=2,ff=64", "d=32,ff=128",
+                                         "d=48,ff=192", "B=1" };
+    for (int i = 0; i < 5; i++) parse_shape(&a->list[a->count++], texts[i]);
+}
+
 /* Adds the models of the table; for quant GPT-2; with --quick only the small ones. */
 static void add_shapes(bench_arguments *a)
 {
+    const bool threads = !strcmp(a->name, "threads") && !option.simulate;
     const bool quant = !strcmp(a->name, "quant");
     if (quant && !option.quick) parse_shape(&a->list[a->count++], "gpt2");
     if (quant && option.quick) parse_shape(&a->list[a->count++], "tiny");
     if (quant) return;
+    if (threads) add_smaller(a);
     for (int i = 0; i < SHAPES; i++)
         if (!option.quick || shapes[i].width < 384) a->list[a->count++] = shapes[i];
 }

@@ -5,8 +5,11 @@
 #ifndef __wasm__                    /* a page has no threads */
 #include "threads.h"
 #undef TFNORM_PARALLEL_FOR
+#undef TFNORM_PARALLEL_COUNT
 #define TFNORM_PARALLEL_FOR(threads, run, context) library_threads(threads, run, context)
+#define TFNORM_PARALLEL_COUNT(threads) library_count(threads)
 static void library_threads(int threads, void (*run)(void *, int), void *context);
+static int library_count(int threads);
 #endif
 #define TFNORM_ALL_ISA
 #define TFNORM_IMPLEMENTATION
@@ -101,6 +104,11 @@ static void library_time_parts(tfn__crew *crew)
     w->round(w->user, &round);
     for (ptrdiff_t i = 0; i < round.chunks; i++)
         w->chunk(w->user, seconds / (double)round.chunks);
+}
+
+static int library_count(int threads)
+{
+    return library_watches ? threads : tfn_workers_ready(threads);
 }
 
 static void library_threads(int threads, void (*run)(void *, int), void *context)

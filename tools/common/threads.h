@@ -11,7 +11,12 @@
  * The caller starts its own part at once. Then it also runs the parts of workers that have not
  * begun. If the threads share their work through a queue, such a part finds the queue empty. So the
  * caller never waits for a worker that the system has not scheduled yet, that could not be started,
- * or that a fork has lost. */
+ * or that a fork has lost.
+ *
+ * It does wait for a worker that the system suspends in the middle of its part, because another
+ * program needs the processor. Such a wait takes some milliseconds, as long as a step of a small
+ * model. After a region in which a worker was suspended for most of the time, the caller runs the
+ * regions of the next milliseconds by itself, longer each time that this happens again. */
 #ifndef TFN_THREADS_H
 #define TFN_THREADS_H
 
@@ -44,6 +49,8 @@ static inline void tfn_lock_give(tfn_lock *l) { pthread_mutex_unlock(l); }
 static inline void tfn_signal_wait(tfn_signal *s, tfn_lock *l) { pthread_cond_wait(s, l); }
 static inline void tfn_signal_send(tfn_signal *s) { pthread_cond_signal(s); }
 #endif
+
+#include <time.h>
 
 #define TFN_THREADS_MAX 64
 
@@ -110,6 +117,14 @@ static inline void tfn_threads_run(int threads, void (*run)(void *, int), void *
 enum { TFN_WORKER_FREE, TFN_WORKER_ASLEEP, TFN_WORKER_OFFERED, TFN_WORKER_RUNS,
        TFN_WORKER_AWAITED };
 
+/* A worker was hindered if it was suspended for more than HINDERED ns and for more than half of the
+ * time that it ran. In a region of more than LONG ns, where another program on its processor leaves
+ * it half of the time, it still helps, so there twice that time counts. After a region with a
+ * hindered worker, or with one that did not begin in HINDERED ns, all rest for REST_LEAST to
+ * REST_MOST ns. */
+enum { TFN_WORKER_HINDERED = 500000, TFN_WORKER_LONG = 100000000,
+       TFN_REST_LEAST = 8000000, TFN_REST_MOST = 512000000 };
+
 /* How many times a worker polls for work before it sleeps, after how many polls it yields the
  * processor (the caller may need it), and how many times a caller polls a running worker before it
  * sleeps. */
@@ -121,11 +136,13 @@ typedef struct tfn_worker {
     tfn_thread_job life, part;      /* the worker's thread; its part of the current region */
     tfn_lock   lock;                /* held to fall asleep and to wake */
     tfn_signal signal;
+    int        hindered;            /* 1: the last part was */
     char       line[64];            /* keeps the next worker's state in another cache line */
 } tfn_worker;
 
 typedef struct tfn_workers {
     int busy;                       /* 1: a region is running on these workers */
+    long long rest, rested;         /* ns of the last rest, or 0; when it ends */
     tfn_worker worker[TFN_THREADS_MAX];
 } tfn_workers;
 
@@ -170,6 +187,35 @@ static inline void tfn_worker_set(tfn_worker *w, int state, int sleeping)
     tfn_lock_give(&w->lock);
 }
 
+/* Nanoseconds: of the clock, and of this thread on a processor. Both are 0 where the system cannot
+ * tell, and no worker is hindered then. */
+#if defined CLOCK_MONOTONIC && defined CLOCK_THREAD_CPUTIME_ID
+static inline long long tfn_clock_read(clockid_t clock)
+{
+    struct timespec t;
+    if (clock_gettime(clock, &t)) return 0;
+    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static inline long long tfn_clock(void) { return tfn_clock_read(CLOCK_MONOTONIC); }
+static inline long long tfn_thread_clock(void) { return tfn_clock_read(CLOCK_THREAD_CPUTIME_ID); }
+#else
+static inline long long tfn_clock(void) { return 0; }
+static inline long long tfn_thread_clock(void) { return 0; }
+#endif
+
+/* Runs a worker's part, and notes whether the worker was hindered. */
+static inline void tfn_worker_part(tfn_worker *w)
+{
+    const long long begun = tfn_clock();
+    const long long ran = tfn_thread_clock();
+    long long all, mine, most;
+    w->part.run(w->part.context, w->part.index);
+    mine = tfn_thread_clock() - ran;
+    all = tfn_clock() - begun;
+    most = all > TFN_WORKER_LONG ? 2 * mine : mine / 2;
+    w->hindered = all - mine > TFN_WORKER_HINDERED && all - mine > most;
+}
+
 static inline void tfn_worker_lives(void *worker, int index)
 {
     tfn_worker *w = (tfn_worker *)worker;
@@ -179,7 +225,7 @@ static inline void tfn_worker_lives(void *worker, int index)
         if (tfn_worker_state(w) == TFN_WORKER_OFFERED
             && tfn_worker_turns(w, TFN_WORKER_OFFERED, TFN_WORKER_RUNS)) {
             if (!w->part.run) return;               /* from tfn_workers_stop */
-            w->part.run(w->part.context, w->part.index);
+            tfn_worker_part(w);
             tfn_worker_set(w, TFN_WORKER_FREE, TFN_WORKER_AWAITED);
             spins = 0;
         } else if (spins < TFN_WORKER_SPINS) {
@@ -214,6 +260,7 @@ static inline void tfn_worker_offer(tfn_worker *w, void (*run)(void *, int), voi
     w->part.run = run;
     w->part.context = context;
     w->part.index = index;
+    w->hindered = 0;
     tfn_worker_set(w, TFN_WORKER_OFFERED, TFN_WORKER_ASLEEP);
 }
 
@@ -230,12 +277,27 @@ static inline int tfn_worker_done(tfn_worker *w)
     return 1;
 }
 
+/* Begins a rest if a worker was hindered in a region, else shortens the next one. */
+static inline void tfn_workers_note(tfn_workers *all, int hindered)
+{
+    if (hindered) {
+        all->rest *= 2;
+        if (all->rest < TFN_REST_LEAST) all->rest = TFN_REST_LEAST;
+        if (all->rest > TFN_REST_MOST) all->rest = TFN_REST_MOST;
+        __atomic_store_n(&all->rested, tfn_clock() + all->rest, __ATOMIC_RELAXED);
+    } else {
+        all->rest -= all->rest / 16;
+        __atomic_store_n(&all->rested, 0, __ATOMIC_RELAXED);
+    }
+}
 /* Same as tfn_threads_run, on the persistent workers. If another thread is using them, starts new
  * threads. */
 static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *context)
 {
     tfn_workers *all = tfn_workers_all();
     int n = threads < TFN_THREADS_MAX ? threads : TFN_THREADS_MAX;
+    const long long begun = tfn_clock();
+    int hindered = 0;
     if (__atomic_exchange_n(&all->busy, 1, __ATOMIC_ACQUIRE)) {
         tfn_threads_run(threads, run, context);
         return;
@@ -244,10 +306,25 @@ static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *
         if (tfn_worker_started(&all->worker[i]))
             tfn_worker_offer(&all->worker[i], run, context, i);
     run(context, 0);
-    for (int i = 1; i < n; i++)
-        if (all->worker[i].lives < 0 || !tfn_worker_done(&all->worker[i])) run(context, i);
+    for (int i = 1; i < n; i++) {
+        if (all->worker[i].lives > 0 && tfn_worker_done(&all->worker[i])) {
+            hindered |= all->worker[i].hindered;
+            continue;
+        }
+        hindered |= tfn_clock() - begun > TFN_WORKER_HINDERED;
+        run(context, i);
+    }
+    tfn_workers_note(all, hindered);
     for (int i = n; i < threads; i++) run(context, i);
     __atomic_store_n(&all->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* Returns how many of so many threads are worth starting now: 1 while the workers rest. */
+static inline int tfn_workers_ready(int threads)
+{
+    const tfn_workers *all = tfn_workers_all();
+    const long long rested = __atomic_load_n(&all->rested, __ATOMIC_RELAXED);
+    return rested && tfn_clock() < rested ? 1 : threads;
 }
 
 /* Ends the persistent workers and waits for their threads. The next region starts new ones. Do not
@@ -269,8 +346,10 @@ static inline void tfn_workers_stop(void)
 }
 #else
 #define tfn_workers_run tfn_threads_run
+#define tfn_workers_ready(threads) (threads)
 #define tfn_workers_stop() ((void)0)
 #endif
 #define TFNORM_PARALLEL_FOR(threads, run, context) tfn_workers_run(threads, run, context)
+#define TFNORM_PARALLEL_COUNT(threads) tfn_workers_ready(threads)
 
 #endif

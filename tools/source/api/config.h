@@ -73,6 +73,10 @@
  *                           Must call fn(ctx, i) once for each int i = 0 .. threads-1, in any
  *                           order, in parallel or not, and return after all have returned. fn is
  *                           void fn(void *, int). Needs gcc or clang, because it uses atomics.
+ *   TFNORM_PARALLEL_COUNT(threads)
+ *                           How many of so many threads are worth starting now. Below 2 the calling
+ *                           thread does the next region alone, for example while other programs
+ *                           need the processors. The bits do not depend on it. By default all are.
  *   TFNORM_MEMSET, TFNORM_MEMCPY, TFNORM_SQRTF
  *                           Replace memset, memcpy and sqrtf. With the first two, <string.h> is not
  *                           included. TFNORM_SQRTF must round correctly, or the bits are not

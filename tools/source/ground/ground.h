@@ -205,6 +205,9 @@ ssize_t readlink(const char *, char *, size_t);
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
 #include <omp.h>
 #endif
+#ifndef TFNORM_PARALLEL_COUNT
+#define TFNORM_PARALLEL_COUNT(threads) (threads)
+#endif
 #if defined _WIN32
 #include <windows.h>
 #define TFN__YIELD() Sleep(0)

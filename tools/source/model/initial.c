@@ -496,7 +496,10 @@ static void tfn__sigma_share(void *job, tfn__worker *self)
 }
 SHARED void tfn__follow_sigma(tfn_model *m)
 {
-    if (TFN__ALL)
+    bool any = false;
+    if (!TFN__ALL) return;
+    for (int32_t i = 0; i < m->weight_count; i++) any |= m->weights[i].kind == TFN__SIGMA_U;
+    if (any)
         tfn__share(tfn__sharers(m->desc.threads, m->param_floats), NULL, 0, tfn__sigma_share, m);
 }
 

@@ -162,10 +162,20 @@ SHARED int64_t tfn__own_scratch(const tfn_model *m)
     return most;
 }
 
-/* Returns the threads that share the update of a model. */
-SHARED int32_t tfn__updaters(const tfn_model *m)
+/* Returns the most threads that share the update of a model. */
+static int32_t tfn__most_updaters(const tfn_model *m)
 {
     return tfn__sharers(m->desc.threads, m->trained_floats);
+}
+/* Returns the threads that share it after the last run. While the weights stay in the caches, a
+ * thread updates those that it has read itself, so one thread does it if it did the backward. */
+SHARED int32_t tfn__updaters(const tfn_model *m)
+{
+#ifdef TFN__TEAMS
+    const bool cached = m->trained_floats < TFN__CACHED_WEIGHTS;
+    if (cached && !TFN__ALWAYS_TEAMS && !tfn__team_pays(&m->train, &m->run)) return 1;
+#endif
+    return tfn__most_updaters(m);
 }
 
 /* Returns the blocks of the flat sum of the gradient's squares. */
@@ -178,7 +188,7 @@ static int64_t tfn__square_blocks(const tfn_model *m)
  * workspace, whose values are no longer needed then. */
 SHARED int64_t tfn__update_scratch(const tfn_model *m)
 {
-    const int32_t threads = tfn__updaters(m);
+    const int32_t threads = tfn__most_updaters(m);
     if (!TFN__TRAINS) return 0;
     if (threads < 2) return tfn__own_scratch(m);
     return tfn__larger_of(threads * tfn__padded(tfn__own_scratch(m)), tfn__square_blocks(m));

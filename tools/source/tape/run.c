@@ -101,6 +101,7 @@ SHARED void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     c->k = t->kernels;
     c->n = n;
     c->work = work;
+    tfn__set_threads(c, t->threads);
     /* the node's shape and buffers; absent ones are NULL */
     c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
     c->cols = n->cols;
@@ -411,6 +412,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         int32_t kind = tfn__entry_kind(t->order[e]);
         tfn__call c;
         tfn__make_call(&c, t, r, t->order[e], r->work);
+        tfn__set_threads(&c, 1);
         c.chunks = tfn__entry_chunks(&c, kind);
 #ifdef TFN__CHECKED
         const bool clear = tfn__reads_clear(&c, kind);
@@ -439,6 +441,60 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 }
 
 #ifdef TFN__TEAMS
+/* -- does a team pay? ------------------------------------------------------------------------- */
+
+/* Threads give each other cache lines: a value that one writes and others read, a weight that all
+ * have read and one updates. Between cores with a common third-level cache a message takes 35 ns,
+ * between cores without one 160 ns, and there a model of width 48 with 512 positions takes two
+ * threads longer than one. So a run has a team only if its multiplications outweigh what is handed
+ * over, in multiplications of one thread:
+ *
+ *     a value of the forward, with its gradient in the backward       COST_VALUE
+ *     a weight that trains and stays in the caches between updates    COST_WEIGHT
+ *     an entry of the forward, for its barrier and its imbalance      COST_ENTRY
+ *
+ * The costs were measured on the cores that are far apart (Zen 4, AVX-512), and 10 to 20 % were
+ * added. A kernel without SIMD multiplies more slowly, so there a team pays sooner than this says.
+ * The work is that of the forward, because the backward has the same proportions. It depends only
+ * on the sizes of the run, and no bit depends on the answer. */
+enum { TFN__COST_VALUE = 40, TFN__COST_WEIGHT = 60, TFN__COST_ENTRY = 90000,
+       TFN__ROW_STEPS = 2 };       /* reading a weight takes as long as multiplying it so often */
+
+/* Adds the multiplications of a forward entry to *steps, and its weights to *weights. */
+static void tfn__add_cost(const tfn_tape *t, const tfn_run *r, const tfn_node *n, float rows,
+                          float *steps, float *weights)
+{
+    const tfn_node *x = t->nodes + n->in[0];
+    const tfn_node *w = t->nodes + n->in[1];            /* for attention: the keys */
+    const float cols = (float)n->cols;
+    if (n->op == TFN__OP_LINEAR) {
+        *weights += cols * (float)x->cols;
+        *steps += (rows + (float)TFN__ROW_STEPS) * cols * (float)x->cols;
+    } else if (n->op == TFN__OP_ATTEND) {
+        *steps += rows * cols * (float)(tfn__on_target(w->rows) ? r->target : r->source);
+    } else if (TFN__ALL && n->op == TFN__OP_CONV) {
+        *weights += cols * (float)w->count;
+        *steps += rows * cols * (float)w->count;
+    }
+}
+
+/* True if a run of these sizes is worth a team. */
+SHARED bool tfn__team_pays(const tfn_tape *t, const tfn_run *r)
+{
+    float steps = 0;
+    float weights = 0;
+    float cost = 0;
+    for (int32_t e = 0; e < t->forward_count; e++) {
+        const tfn_node *n = t->nodes + tfn__entry_node(t->order[e]);
+        const float rows = (float)tfn__rows_at(n, r->batch, r->source, r->target);
+        tfn__add_cost(t, r, n, rows, &steps, &weights);
+        cost += (float)TFN__COST_VALUE * rows * (float)n->cols + (float)TFN__COST_ENTRY;
+    }
+    if (weights > (float)TFN__CACHED_WEIGHTS) weights = (float)TFN__CACHED_WEIGHTS;
+    if (t->training) cost += (float)TFN__COST_WEIGHT * weights;
+    return steps >= cost;
+}
+
 /* A run is one parallel region. Every thread walks the timeline. Each has a queue with its share of
  * an entry's chunks, which are neighbours. It empties its own queue first, then helps with the
  * others. So it mostly works on rows that it wrote in the previous entry, which are in its cache.
@@ -465,13 +521,18 @@ typedef struct tfn__queue {
     char        line[64 - sizeof(uint64_t)];
 } tfn__queue;
 
+/* What the threads of a region share. It is on the caller's stack, so `before` and `after` keep the
+ * caller's other variables out of its cache lines. */
 typedef struct tfn__team {
+    char     before[64];
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last, queues;
     char     line[64];             /* keeps the fields above out of the cache lines of queues */
     tfn__queue  queue[TFN__QUEUES];
     tfn__atomic done;              /* chunks finished since the region began */
+    tfn__atomic over;              /* 1: all chunks of the region are done */
+    char     after[64];
 } tfn__team;
 
 /* A round is small below this many multiplications of a product, or numbers of another entry. */
@@ -631,6 +692,7 @@ static void tfn__team_member(void *team, int index)
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
     tfn__walk walk = { 0, 0, 0, 0 };
+    if (tfn__atomic_load(&m->over)) return;         /* it begins after all others have ended */
     walk.index = index;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = tfn__entry_kind(m->t->order[e]);
@@ -642,7 +704,9 @@ static void tfn__team_member(void *team, int index)
         sentences = tfn__padding_chunks(&c, kind);
         if (sentences > 0) tfn__walk_round(m, &walk, &c, kind, true, sentences);
     }
-    if (index == 0) tfn__await(m, &walk);
+    if (index != 0) return;
+    tfn__await(m, &walk);
+    __atomic_store_n(&m->over, 1, __ATOMIC_RELEASE);
 }
 
 /* Returns the first entry of [first, last) that threads share, or `last`. */
@@ -686,12 +750,15 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 
 /* Threads that share work outside a tape. */
 typedef struct tfn__crew {
+    char     before[64];           /* as in tfn__team */
     tfn__share_fn *f;
     void    *job;
     float   *work;                 /* scratch of all threads */
     int64_t  scratch;              /* floats of one */
     bool     alone;
+    char     line[64];
     tfn__atomic queue;
+    char     after[64];
 } tfn__crew;
 
 static void tfn__crew_member(void *crew, int index)
@@ -741,7 +808,7 @@ SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share
     crew.job = job;
     crew.work = work;
     crew.scratch = scratch;
-    crew.alone = threads < 2;
+    crew.alone = threads < 2 || TFNORM_PARALLEL_COUNT(threads) < 2;
     if (crew.alone) tfn__crew_member(&crew, 0);
     else tfn__on_threads(threads, tfn__crew_member, &crew);
 }
@@ -751,7 +818,8 @@ SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share
 SHARED void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
 #ifdef TFN__TEAMS
-    if (t->threads > 1) {
+    const bool pays = t->threads > 1 && (TFN__ALWAYS_TEAMS || tfn__team_pays(t, r));
+    if (pays && TFNORM_PARALLEL_COUNT(t->threads) > 1) {
         tfn__run_team(t, r, first, last);
         return;
     }

@@ -30,6 +30,13 @@ typedef void tfn__share_fn(void *job, tfn__worker *w);
 enum { TFN__PART_FLOATS = 16384, TFN__SHARE_FLOATS = 32768 };
 
 #ifdef TFN__TEAMS
+/* Tests define it as 1, so that their small models run on several threads. */
+#ifndef TFN__ALWAYS_TEAMS
+#define TFN__ALWAYS_TEAMS 0
+#endif
+/* The most weights that stay in the caches of the cores between updates. */
+enum { TFN__CACHED_WEIGHTS = 2097152 };
+SHARED bool tfn__team_pays(const tfn_tape *t, const tfn_run *r);
 SHARED int32_t tfn__sharers(int32_t threads, int64_t floats);
 SHARED void tfn__share(int32_t threads, float *work, int64_t scratch, tfn__share_fn *f, void *job);
 SHARED bool tfn__next_part(tfn__worker *w, tfn__range *s, ptrdiff_t n, ptrdiff_t step);

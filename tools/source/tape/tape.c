@@ -78,20 +78,12 @@ SHARED tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 SHARED ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
 
 /* True if one thread does the whole operation in one chunk. */
-SHARED bool tfn__serial(const tfn__call *c)
-{
-#ifdef TFN__THREADS
-    return c->t->threads < 2;
-#else
-    (void)c;
-    return true;
-#endif
-}
+SHARED bool tfn__serial(const tfn__call *c) { return tfn__threads_of(c) < 2; }
 
 /* Returns how many chunks are enough for all threads. */
 static ptrdiff_t tfn__most_chunks(const tfn__call *c)
 {
-    return TFN__CHUNKS_EACH * (ptrdiff_t)c->t->threads;
+    return TFN__CHUNKS_EACH * (ptrdiff_t)tfn__threads_of(c);
 }
 
 /* Returns the items in each of at most `parts` equal parts of n items, rounded up to a multiple of
@@ -220,7 +212,7 @@ static tfn__blocks tfn__blocks_of(const tfn__call *c, ptrdiff_t m, ptrdiff_t n, 
     if (tfn__serial(c)) return b;
     parts = tfn__min(tfn__most_chunks(c), b.rows * b.cols / steps);
     if (parts < 2) return b;
-    if (parts > c->t->threads) parts -= parts % c->t->threads;
+    if (parts > tfn__threads_of(c)) parts -= parts % tfn__threads_of(c);
     while (high * high * b.cols < parts * b.rows) high++;             /* high/wide = m/n */
     high = tfn__min(high, parts);
     while (parts % high) high++;                                      /* parts = high * wide */

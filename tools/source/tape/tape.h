@@ -29,7 +29,29 @@ typedef struct tfn__call {
     ptrdiff_t rows, cols;             /* of y */
     ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
     ptrdiff_t chunk, chunks;          /* the number of this part of the work, and of all parts */
+#ifdef TFN__THREADS
+    int32_t   threads;                /* that share the entry; it is cut into chunks for so many */
+#endif
 } tfn__call;
+/* Return and set the number of threads that share an entry. */
+static TFN__INLINE int32_t tfn__threads_of(const tfn__call *c)
+{
+#ifdef TFN__THREADS
+    return c->threads;
+#else
+    (void)c;
+    return 1;
+#endif
+}
+static TFN__INLINE void tfn__set_threads(tfn__call *c, int32_t threads)
+{
+#ifdef TFN__THREADS
+    c->threads = threads;
+#else
+    (void)c;
+    (void)threads;
+#endif
+}
 /* One function does chunk c->chunk of an operation, another returns the number of chunks. Both may
  * depend only on the call, because threads ask independently and must agree. */
 typedef void tfn__op_fn(const tfn__call *c);
