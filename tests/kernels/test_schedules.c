@@ -135,6 +135,11 @@ TEST(schedules_edges)
     CHECK(schedules_rate(&s, INT64_MAX) == (double)1e-5f);
     s = schedules_make(TFN_SCHEDULE_COSINE, 0, 1000000000);
     CHECK(schedules_rate(&s, 1000000000) > 0);
+    for (int kind = 0; kind <= TFN_SCHEDULE_WARMUP_STABLE_DECAY; kind++) {
+        s = schedules_make((tfn_schedule_kind)kind, 10, 100);
+        s.frozen = true;
+        for (int64_t t = 1; t < 120; t += 7) CHECK(schedules_rate(&s, t) == 0);
+    }
     s = schedules_make(TFN_SCHEDULE_STEP, 0, 0);
     s.step_at = 8000;
     CHECK(schedules_rate(&s, 8000) == (double)s.lr && schedules_rate(&s, 8001) < (double)s.lr);

@@ -583,6 +583,40 @@ TEST(record_infinite_keys)
     CHECK(infinite == 1 && most == 1 && least == 1 && nan == 1);
 }
 
+/* A norm on a tape has all options of its kernel. */
+TEST(record_norm_options)
+{
+    static const tfn_norm_args rows[] = {
+        { .kind = TFN_NORM_LAYER, .eps = 0.5f }, { .kind = TFN_NORM_LAYER, .eps = 0.5f, .groups = 2 },
+        { .kind = TFN_NORM_LAYER, .eps = 2, .offset = true }, { .kind = TFN_NORM_RMS, .eps = 0.25f },
+        { .kind = TFN_NORM_RMS, .eps = 0.25f, .part = 3 }, { .kind = TFN_NORM_RMS_OUTSIDE, .eps = 0.5f },
+        { .kind = TFN_NORM_RMS, .eps = 0.25f, .groups = 2, .part = 1, .offset = true },
+        { .kind = TFN_NORM_L2, .eps = 2 }, { .kind = TFN_NORM_CRMS, .eps = 0.5f },
+        { .kind = TFN_NORM_CENTER },
+        { .kind = TFN_NORM_ADA, .eps = 0.5f, .slope = 0.25f, .factor = 1 },
+        { .kind = TFN_NORM_ADA, .eps = 0.125f, .slope = 0.75f, .factor = 2 }
+    };
+    const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        float y[RECORD_ROWS * RECORD_C];
+        tfn_norm_args a = rows[i];
+        tfn_var x, gain;
+        CASE("row %d", (int)i);
+        record_begin(false);
+        x = record_input(0);
+        gain = a.kind == TFN_NORM_ADA ? record_none : tfn_param(&record.t, 1, RECORD_C);
+        x = tfn_norm(&record.t, x, gain, record_none, RECORD_C, rows + i);
+        record_run();
+        a.rows = RECORD_ROWS;
+        a.cols = RECORD_C;
+        a.x = record.inputs[0];
+        if (gain.id) a.gain = record.params;
+        a.y = y;
+        k->norm_forward(&a);
+        CHECK_BITS(record_value(x), y, sizeof y);
+    }
+}
+
 /* Half precision rounds the gradient before a linear map's activation. With one row, the bias has
  * this gradient, and dW is x times it. */
 TEST(record_half)
@@ -700,6 +734,7 @@ int main(void)
     RUN(record_tails);
     RUN(record_packed_words);
     RUN(record_infinite_keys);
+    RUN(record_norm_options);
     RUN(record_half);
     RUN(record_half_loss);
     RUN(record_dropout_of_sentences);

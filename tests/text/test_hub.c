@@ -2831,6 +2831,8 @@ TEST(hub_id_0)
           "'\\u0120a':3,'aa':4},'merges':[]}}", "aa a aa", "0 3 0" },
         { HUB_SPACED "false},'model':{'type':'BPE','ignore_merges':true,'vocab':{'\\u0120aa':0,'a':1,'\\u0120':2,"
           "'\\u0120a':3,'aa':4},'merges':[]}}", "aa a aa", "4 3 0" },
+        { HUB_SPACED "false},'model':{'type':'BPE','end_of_word_suffix':'</w>','vocab':{'a':0,'a</w>':1,"
+          "'\\u0120':2},'merges':[]}}", "a aa", "1 2 0 1" },
         { HUB_SPACED "true},'model':{'type':'BPE','ignore_merges':false,'vocab':{'\\u0120aa':0,'a':1,'\\u0120':2,"
           "'\\u0120a':3,'aa':4},'merges':[]}}", "aa a", "2 1 1 2 1" },
         { HUB_MARKED "{'type':'Unigram','unk_id':1,'vocab':[['a',-1],['u',0],['\xe2\x96\x81',-1]]}}", "aba",
