@@ -15059,7 +15059,6 @@ static void tfn__probe_forward(const tfn__call *c)
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
     tfn_custom_args a;
-    TFNORM_MEMSET(&a, 0, sizeof a);
     a.user = tfn__custom_of(c->t, c->n)->user;
     a.y = c->y;
     a.dy = c->dy;
@@ -25975,7 +25974,6 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
     if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
-    if (m->error.status != TFN_OK) return m->error.status;
     if (tfn__check_trains(m) != TFN_OK) return m->error.status;
     all = m->sums;
     if (sums) all = *sums;

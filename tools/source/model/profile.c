@@ -308,7 +308,6 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
     if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
-    if (m->error.status != TFN_OK) return m->error.status;
     if (tfn__check_trains(m) != TFN_OK) return m->error.status;
     all = m->sums;
     if (sums) all = *sums;

@@ -208,7 +208,6 @@ SHARED void tfn__probe_forward(const tfn__call *c)
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
     tfn_custom_args a;
-    TFNORM_MEMSET(&a, 0, sizeof a);
     a.user = tfn__custom_of(c->t, c->n)->user;
     a.y = c->y;
     a.dy = c->dy;
