@@ -19032,6 +19032,11 @@ static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
     return d->head == head;
 }
 
+static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
+{
+    return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
+}
+
 /* True if the positions are of this kind and the build keeps it. A build without rotary, sinusoidal
  * and ALiBi positions has no table of positions, and drops sines and powers in double. On a board
  * without hardware for double this saves 4 KB. */
@@ -19109,10 +19114,6 @@ static float tfn__positive_or(float value, float otherwise)
 {
     if (value > 0) return value;
     return otherwise;
-}
-static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
-{
-    return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
 }
 
 /* The number of layers of a stack. A model with one stack returns its depth for both. */
@@ -20025,12 +20026,12 @@ static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
 /* Schedules that end or step need that time; there is no good default. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
-    const bool ends = s->kind == TFN_SCHEDULE_LINEAR || s->kind == TFN_SCHEDULE_POLYNOMIAL
-        || s->kind == TFN_SCHEDULE_COSINE || s->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY;
-    if (ends)
+    if (tfn__follows(s, TFN_SCHEDULE_LINEAR) || tfn__follows(s, TFN_SCHEDULE_POLYNOMIAL)
+        || tfn__follows(s, TFN_SCHEDULE_COSINE)
+        || tfn__follows(s, TFN_SCHEDULE_WARMUP_STABLE_DECAY))
         tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
                       INT64_MAX);
-    if (s->kind == TFN_SCHEDULE_STEP)
+    if (tfn__follows(s, TFN_SCHEDULE_STEP))
         tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
                       INT64_MAX);
 }

@@ -55,7 +55,7 @@ learns() {              # a row for one seed; errors for no file and a wrong fil
 # and two steps of a barrier of 1 ms add 2 ms to each round that threads share.
 simulates() {
     for barrier in 100 1000000; do
-        "$bench" threads --simulate 4 --barrier $barrier --quick --json L=2,d=64,h=2,ff=128,T=16,B=8,V=64 > "$work/rows" || return 1
+        "$bench" threads --simulate 4 --barrier $barrier --quick --json L=2,d=64,h=2,ff=256,T=32,B=16,V=64 > "$work/rows" || return 1
         awk -v barrier=$barrier '{
             gsub(/[{}"]/, ""); n = split($0, pairs, ",")
             for (i = 1; i <= n; i++) { split(pairs[i], pair, ":"); v[pair[1]] = pair[2] }
@@ -67,6 +67,8 @@ simulates() {
             bad = bad || v["dealt_ms"] < 0.999 * least || v["dealt_ms"] > v["chunks_ms"] + least
             exit bad }' "$work/rows" || { cat "$work/rows"; return 1; }
     done
+    "$bench" threads --simulate 4 --quick L=2,d=16,h=2,ff=32,T=8,B=1,V=64 > "$work/said"
+    grep -q 'runs on one thread' "$work/said"
 }
 # two rows without a ratio (AdamW, initial weights), and three with the ratio to AdamW
 optimizers() {

@@ -241,6 +241,10 @@ static void print_found(const char *name, const simulation *s, const machine *m,
     printf("%s: %d threads; a barrier %.0f ns, a team %.1f us, %.0f GB/s for arrays of 8 MiB\n",
            name, m->threads, 1e9 * m->barrier * doublings(m->threads), 1e6 * m->region,
            1e-9 * m->bandwidth);
+    if (!s->regions) {
+        printf("  runs on one thread, because its parts are too small to share\n");
+        return;
+    }
     printf("  one thread %.3f ms, simulated %.3f ms: %.2fx\n", 1e3 * f->one, 1e3 * f->step,
            f->one / f->step);
     printf("  %zu chunks of %zu rounds, %zu barriers: %.3f ms, dealt out %.3f ms; %zu teams start"

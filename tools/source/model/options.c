@@ -15,10 +15,6 @@ SHARED float tfn__positive_or(float value, float otherwise)
     if (value > 0) return value;
     return otherwise;
 }
-static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
-{
-    return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
-}
 
 /* The number of layers of a stack. A model with one stack returns its depth for both. */
 SHARED int32_t tfn__depth(const tfn_model_desc *d, bool decoder)

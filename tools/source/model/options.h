@@ -33,6 +33,11 @@ static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
     return d->head == head;
 }
 
+static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
+{
+    return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
+}
+
 /* True if the positions are of this kind and the build keeps it. A build without rotary, sinusoidal
  * and ALiBi positions has no table of positions, and drops sines and powers in double. On a board
  * without hardware for double this saves 4 KB. */

@@ -324,12 +324,12 @@ static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
 /* Schedules that end or step need that time; there is no good default. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
-    const bool ends = s->kind == TFN_SCHEDULE_LINEAR || s->kind == TFN_SCHEDULE_POLYNOMIAL
-        || s->kind == TFN_SCHEDULE_COSINE || s->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY;
-    if (ends)
+    if (tfn__follows(s, TFN_SCHEDULE_LINEAR) || tfn__follows(s, TFN_SCHEDULE_POLYNOMIAL)
+        || tfn__follows(s, TFN_SCHEDULE_COSINE)
+        || tfn__follows(s, TFN_SCHEDULE_WARMUP_STABLE_DECAY))
         tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
                       INT64_MAX);
-    if (s->kind == TFN_SCHEDULE_STEP)
+    if (tfn__follows(s, TFN_SCHEDULE_STEP))
         tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
                       INT64_MAX);
 }
