@@ -27,9 +27,12 @@ for cc in gcc clang; do
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
-        if [ $kind = memory ]; then     # without four tests that take half of the time and run no code of their own
+        if [ $kind = memory ]; then
             set -- "$@" -DTFNORM_NO_SIMD $fma
-            export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates'
+            # Four tests take half of the time and run no code of their own. The last one reads
+            # mallinfo2, whose result the sanitizer takes for uninitialized.
+            export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates,
+                import_returns_memory'
         fi
         check "sanitizer $cc $kind" core "$@"
         check "sanitizer $cc $kind, recipes" recipes "$@"
