@@ -40224,7 +40224,9 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
     }
     if (count == 1) {
         tfn_file_read(f, &t, to, 0, t.count);
-    } else for (int64_t at = 0; at < t.count; at += TFN__CHUNK) {
+        return;
+    }
+    for (int64_t at = 0; at < t.count; at += TFN__CHUNK) {
         int64_t n = t.count - at;
         if (n > TFN__CHUNK) n = TFN__CHUNK;
         if (!tfn__read_chunk(to + at, f, count, m, i, at, n)) return;

@@ -248,6 +248,10 @@ unused() {              # an unused function, a listed one that is used, one tha
     ! used ../tools/source/api "$work/list.txt" > /dev/null
 }
 check "layout sees a public function without a use" unused
+# A function named like a command would take its place in check.sh, too.
+hides() { grep -nE '^(awk|cat|cut|date|diff|grep|head|mkdir|rm|sed|sort|tail|tr|wc)\(\)' "$@"; }
+commands() { ! hides ./*.sh compile/*.sh && echo 'cut() {' | hides > /dev/null; }
+check "layout: no script hides a command that check.sh calls" commands
 # Logs, records and objects of a run are not committed.
 leftovers() {
     grep -E '\.(log|tmp|orig|rej|o|bin|gguf|safetensors|jsonl)$' |

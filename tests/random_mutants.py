@@ -244,9 +244,9 @@ def make(name, flags=""):
                            "FLAGS=-include fault.h " + flags], cwd=tests, capture_output=True, text=True)
 
 
-def stop_the_header(faults):
-    """The files with faults that stop a program that compiles the header, which sees code that the
-    parts do not compile. Such a fault is no longer good."""
+def drop_for_header(faults):
+    """Drop the faults that stop a program that compiles the header, which has code that the parts do
+    not compile. Return the files that have such faults."""
     clang = shutil.which("clang") or "gcc"
     said = subprocess.run(["make", "-s", "-C", copy + "/tools", "header"], capture_output=True, text=True)
     if said.returncode:
@@ -266,7 +266,7 @@ def build(faults):
     paths = {f.path for f in faults}
     while True:
         plant(faults, paths)
-        paths = stop_the_header(faults)
+        paths = drop_for_header(faults)
         if paths:
             continue
         said = make("lib")

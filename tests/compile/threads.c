@@ -138,7 +138,7 @@ TEST(threads_workers)
     TFNORM_PARALLEL_FOR(TFN_THREADS_MAX + 9, count_call, calls);
     for (int k = 0; k < TFN_THREADS_MAX + 9; k++) CHECK_INT(calls[k], 1);
 }
-/* After a region with a hindered worker the workers rest, twice as long each time, up to a limit. */
+/* After a region with a preempted worker the workers rest, twice as long each time up to a limit. */
 TEST(threads_rest)
 {
     tfn_workers *all = tfn_workers_all();

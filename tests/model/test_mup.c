@@ -197,8 +197,7 @@ TEST(mup_rates)
     }
 }
 
-/* LoRA's A and B have the plain rate, and so have rows of factors with a number per layer: none of
- * them has a side of the width that its gradient depends on. */
+/* muP leaves the rates of LoRA's A and B, and of the factors with one number per layer. */
 TEST(mup_plain_rates)
 {
     static const tfn_optimizer optimizers[] = { TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_SGD };

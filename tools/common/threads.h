@@ -117,12 +117,12 @@ static inline void tfn_threads_run(int threads, void (*run)(void *, int), void *
 enum { TFN_WORKER_FREE, TFN_WORKER_ASLEEP, TFN_WORKER_OFFERED, TFN_WORKER_RUNS,
        TFN_WORKER_AWAITED };
 
-/* A worker was hindered if it was suspended for more than HINDERED ns and for more than half of the
- * time that it ran. In a region of more than LONG ns, where another program on its processor leaves
- * it half of the time, it still helps, so there twice that time counts. After a region with a
- * hindered worker, or with one that did not begin in HINDERED ns, all rest for REST_LEAST to
- * REST_MOST ns. */
-enum { TFN_WORKER_HINDERED = 500000, TFN_WORKER_LONG = 100000000,
+/* A worker was preempted if it was suspended for more than PREEMPTED ns, and for more than half of
+ * the time that it ran. In a region of more than LONG ns it still helps if another program leaves
+ * it half of its processor, so there the limit is twice the time that it ran. After a region with
+ * a preempted worker, or with one that did not begin within PREEMPTED ns, all workers rest for
+ * REST_LEAST to REST_MOST ns. */
+enum { TFN_WORKER_PREEMPTED = 500000, TFN_WORKER_LONG = 100000000,
        TFN_REST_LEAST = 8000000, TFN_REST_MOST = 512000000 };
 
 /* How many times a worker polls for work before it sleeps, after how many polls it yields the
@@ -136,7 +136,7 @@ typedef struct tfn_worker {
     tfn_thread_job life, part;      /* the worker's thread; its part of the current region */
     tfn_lock   lock;                /* held to fall asleep and to wake */
     tfn_signal signal;
-    int        hindered;            /* 1: the last part was */
+    int        preempted;           /* 1: the last part was */
     char       line[64];            /* keeps the next worker's state in another cache line */
 } tfn_worker;
 
@@ -188,7 +188,7 @@ static inline void tfn_worker_set(tfn_worker *w, int state, int sleeping)
 }
 
 /* Nanoseconds: of the clock, and of this thread on a processor. Both are 0 where the system cannot
- * tell, and no worker is hindered then. */
+ * tell, and no worker is preempted then. */
 #if defined CLOCK_MONOTONIC && defined CLOCK_THREAD_CPUTIME_ID
 static inline long long tfn_clock_read(clockid_t clock)
 {
@@ -203,7 +203,7 @@ static inline long long tfn_clock(void) { return 0; }
 static inline long long tfn_thread_clock(void) { return 0; }
 #endif
 
-/* Runs a worker's part, and notes whether the worker was hindered. */
+/* Runs a worker's part, and notes whether the worker was preempted. */
 static inline void tfn_worker_part(tfn_worker *w)
 {
     const long long begun = tfn_clock();
@@ -213,7 +213,7 @@ static inline void tfn_worker_part(tfn_worker *w)
     mine = tfn_thread_clock() - ran;
     all = tfn_clock() - begun;
     most = all > TFN_WORKER_LONG ? 2 * mine : mine / 2;
-    w->hindered = all - mine > TFN_WORKER_HINDERED && all - mine > most;
+    w->preempted = all - mine > TFN_WORKER_PREEMPTED && all - mine > most;
 }
 
 static inline void tfn_worker_lives(void *worker, int index)
@@ -260,7 +260,7 @@ static inline void tfn_worker_offer(tfn_worker *w, void (*run)(void *, int), voi
     w->part.run = run;
     w->part.context = context;
     w->part.index = index;
-    w->hindered = 0;
+    w->preempted = 0;
     tfn_worker_set(w, TFN_WORKER_OFFERED, TFN_WORKER_ASLEEP);
 }
 
@@ -277,10 +277,10 @@ static inline int tfn_worker_done(tfn_worker *w)
     return 1;
 }
 
-/* Begins a rest if a worker was hindered in a region, else shortens the next one. */
-static inline void tfn_workers_note(tfn_workers *all, int hindered)
+/* Begins a rest if a worker was preempted in a region, else shortens the next one. */
+static inline void tfn_workers_note(tfn_workers *all, int preempted)
 {
-    if (hindered) {
+    if (preempted) {
         all->rest *= 2;
         if (all->rest < TFN_REST_LEAST) all->rest = TFN_REST_LEAST;
         if (all->rest > TFN_REST_MOST) all->rest = TFN_REST_MOST;
@@ -297,7 +297,7 @@ static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *
     tfn_workers *all = tfn_workers_all();
     int n = threads < TFN_THREADS_MAX ? threads : TFN_THREADS_MAX;
     const long long begun = tfn_clock();
-    int hindered = 0;
+    int preempted = 0;
     if (__atomic_exchange_n(&all->busy, 1, __ATOMIC_ACQUIRE)) {
         tfn_threads_run(threads, run, context);
         return;
@@ -308,13 +308,13 @@ static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *
     run(context, 0);
     for (int i = 1; i < n; i++) {
         if (all->worker[i].lives > 0 && tfn_worker_done(&all->worker[i])) {
-            hindered |= all->worker[i].hindered;
+            preempted |= all->worker[i].preempted;
             continue;
         }
-        hindered |= tfn_clock() - begun > TFN_WORKER_HINDERED;
+        preempted |= tfn_clock() - begun > TFN_WORKER_PREEMPTED;
         run(context, i);
     }
-    tfn_workers_note(all, hindered);
+    tfn_workers_note(all, preempted);
     for (int i = n; i < threads; i++) run(context, i);
     __atomic_store_n(&all->busy, 0, __ATOMIC_RELEASE);
 }
