@@ -248,6 +248,10 @@ unused() {              # an unused function, a listed one that is used, one tha
     ! used ../tools/source/api "$work/list.txt" > /dev/null
 }
 check "layout sees a public function without a use" unused
+# MinGW's fmaf rounds twice.
+calls_fmaf() { grep -nE '(^|[^_a-z])fmaf *\(' "$@"; }
+no_fmaf() { ! calls_fmaf ./*.[ch] ./*/*.[ch] && echo 'x = fmaf(x, y, z);' | calls_fmaf > /dev/null; }
+check "layout: tests use exact_fma instead of fmaf" no_fmaf
 # A function named like a command would take its place in check.sh, too.
 hides() { grep -nE '^(awk|cat|cut|date|diff|grep|head|mkdir|rm|sed|sort|tail|tr|wc)\(\)' "$@"; }
 commands() { ! hides ./*.sh compile/*.sh && echo 'cut() {' | hides > /dev/null; }

@@ -1,6 +1,7 @@
 /* Matrix products, column and flat sums: the same bits on all instruction sets. */
 #include "../lib.h"
 #include "../check.h"
+#include "../exact_fma.h"
 
 #define EACH_ISA(k)                                                                            \
     for (int isa_ = 1; isa_ < TFN_ISA_COUNT; isa_++)                                           \
@@ -32,21 +33,6 @@ static float product(float a, float b)
 {
     volatile float p = a * b;
     return p;
-}
-
-/* a*b + c rounded once: the sum in double, rounded to odd so that the second rounding is right.
- * (Some libraries' fmaf is wrong.) */
-static float exact_fma(float a, float b, float c)
-{
-    double p = (double)a * (double)b, s = p + (double)c, t = s - p;
-    double error = (p - (s - t)) + ((double)c - t);
-    uint64_t bits;
-    memcpy(&bits, &s, sizeof bits);
-    if (error < 0 || error > 0) {
-        if (!(bits & 1)) bits += (error > 0) == (s > 0) ? 1 : UINT64_MAX;
-        memcpy(&s, &bits, sizeof s);
-    }
-    return (float)s;
 }
 
 /* -- matrix product ------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #define TEST_EXACT
 #include "../lib.h"
 #include "../check.h"
+#include "../exact_fma.h"
 
 static const ptrdiff_t kernels_cols[] = { 1, 2, 15, 16, 17, 33, 100 };
 #define KERNELS_EACH_COLS(c)                                                                   \
@@ -1400,7 +1401,7 @@ static void muon_reference(const tfn_kernels *k, const tfn_update_args *u, int r
     for (int i = 0; i < n; i++) {
         const float mean = (1 - u->momentum) * muon.g[i];
         x[i] = u->momentum * mean + mean;
-        if (k->fma) x[i] = fmaf(u->momentum, mean, mean);
+        if (k->fma) x[i] = exact_fma(u->momentum, mean, mean);
     }
     length = sqrtf(k->dot(x, x, n)) + (float)1e-7;
     for (int i = 0; i < n; i++) x[i] = muon_cut(x[i] / length, ldexpf(1, -30));

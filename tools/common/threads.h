@@ -188,8 +188,8 @@ static inline void tfn_worker_set(tfn_worker *w, int state, int sleeping)
 }
 
 /* Nanoseconds: of the clock, and of this thread on a processor. Both are 0 where the system cannot
- * tell, and no worker is preempted then. */
-#if defined CLOCK_MONOTONIC && defined CLOCK_THREAD_CPUTIME_ID
+ * tell, and no worker counts as preempted then. MinGW has these clocks only in a library. */
+#if defined CLOCK_MONOTONIC && defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
 static inline long long tfn_clock_read(clockid_t clock)
 {
     struct timespec t;

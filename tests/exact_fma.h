@@ -1,0 +1,23 @@
+/* For the tests of kernels. Some libraries' fmaf is wrong (MinGW's rounds twice), and the header's own
+ * is part of what they test. */
+#ifndef EXACT_FMA_H
+#define EXACT_FMA_H
+#include <stdint.h>
+#include <string.h>
+
+/* Returns a*b + c, rounded once: the sum in double is rounded to odd, so that the second rounding is
+ * right (Boldo & Melquiond 2008). */
+static inline float exact_fma(float a, float b, float c)
+{
+    double p = (double)a * (double)b, s = p + (double)c, t = s - p;
+    double error = (p - (s - t)) + ((double)c - t);
+    uint64_t bits;
+    memcpy(&bits, &s, sizeof bits);
+    if (error < 0 || error > 0) {
+        if (!(bits & 1)) bits += (error > 0) == (s > 0) ? 1 : UINT64_MAX;
+        memcpy(&s, &bits, sizeof s);
+    }
+    return (float)s;
+}
+
+#endif
