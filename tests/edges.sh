@@ -46,5 +46,5 @@ core() {
         { complaints "$work/log"; return 1; }
 }
 export TEST_WITHOUT='generate_draws generate_beams quant_halves quant_loads_floats quant_recipes quant_model_bits quant_lora kernels_muon_halves kernels_dropout_random norms_batch norms_of_rows norms_points norms_power_steps norms_groups'
-check "edges: texts, options, generation and kernels" core metrics tokenize hub peft foreign nulls generate embed quant kernels norms schedules
+check "edges: texts, options, generation and kernels" core metrics tokenize hub peft foreign generate embed quant kernels norms schedules
 finish

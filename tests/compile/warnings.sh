@@ -24,7 +24,7 @@ all_of() {              # all_of COMPILER STANDARD CONFIG ...
     done
     return $bad
 }
-few='NONE NO_STDIO NO_TRAINING ONLY_KERNELS NO_SIMD ALL'
+few='NONE NO_TRAINING ALL'
 fewer='NONE NO_SIMD ALL'
 without() { echo $(printf '%s\n' $configs | grep -v -x -F "$(printf '%s\n' "$@")"); }
 chosen() {              # chosen COMPILER STANDARD: the configurations of this tier
@@ -41,7 +41,7 @@ chosen() {              # chosen COMPILER STANDARD: the configurations of this t
 }
 
 optimized=
-[ "$tier" = default ] && optimized='NO_TRAINING ALL'       # examples.sh compiles NONE
+[ "$tier" = default ] && optimized=ALL      # examples.sh compiles NONE
 full && optimized=$configs
 if [ "$tier" = default ]; then
     echo "left out: by gcc: $(without $few) (tier extra)"
