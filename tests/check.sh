@@ -10,11 +10,13 @@
 #   canonical                true if the bits of this machine are canonical
 #   finish                   prints the tally; a script that ran no test has failed
 #   test_file NAME         prints the path FLOOR/test_NAME.c
-# Scripts run in tests/ and keep their files in $work.
+# Scripts run in tests/ and keep their files in $work. $fma is the flag for an FMA, if this processor has one:
+# without it plain C computes one slowly.
 work=build/work-$(basename "$0" .sh)
 mkdir -p "$work"
 tier=${TEST_TIER:-default}
 passed=0 failed=0 lacking=0
+fma=$(if grep -qw fma /proc/cpuinfo 2> /dev/null; then echo -mfma; fi)
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }
 skip() { echo "skipped: $1: $2"; lacking=1; }

@@ -8,7 +8,7 @@ if [ "${1:-}" = random ]; then exec python3 random_mutants.py "$2" "$3"; fi
 . ./mutate.sh
 flags="-std=c99 -O1 -DTFNORM_NO_SIMD" cc=${CC:-cc}
 if have clang; then cc=clang flags="-std=c99 -O0 -DTFNORM_NO_SIMD"; fi
-if grep -qw fma /proc/cpuinfo 2> /dev/null; then flags="$flags -mfma"; fi
+flags="$flags $fma"
 
 field() { printf '%s\n' "$1" | awk -F ' +[|] +' -v n="$2" '{ print $n }'; }
 

@@ -11,7 +11,7 @@ done
 TFNORM_CACHE=$PWD/$work/cache TFNORM_CFLAGS="-O1 -DTFNORM_NO_SIMD"
 if have clang; then
     export CC=clang
-    if grep -qw fma /proc/cpuinfo 2> /dev/null; then TFNORM_CFLAGS="$TFNORM_CFLAGS -mfma"; fi
+    TFNORM_CFLAGS="$TFNORM_CFLAGS $fma"
 else TFNORM_CFLAGS=-O2
 fi
 export TFNORM_CACHE TFNORM_CFLAGS PYTHONDONTWRITEBYTECODE=1

@@ -12,8 +12,6 @@ beside_pages() {        # with clang -O0, because optimizing the kernels takes m
         { complaints "$work/log"; return 1; }
 }
 run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }; }
-fma=                    # without it plain C calls fmaf
-if grep -qw fma /proc/cpuinfo 2> /dev/null; then fma=-mfma; fi
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 
 for cc in gcc clang; do
