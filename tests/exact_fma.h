@@ -5,6 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Returns a*b with its own rounding: no compiler may make a sum of it a fused multiply-add. */
+static inline float exact_product(float a, float b)
+{
+    volatile float p = a * b;
+    return p;
+}
+
 /* Returns a*b + c, rounded once: the sum in double is rounded to odd, so that the second rounding is
  * right (Boldo & Melquiond 2008). */
 static inline float exact_fma(float a, float b, float c)

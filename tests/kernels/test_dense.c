@@ -28,13 +28,6 @@ static float *random_floats(ptrdiff_t n)
     return x;
 }
 
-/* a*b with its own rounding, which no compiler may contract. */
-static float product(float a, float b)
-{
-    volatile float p = a * b;
-    return p;
-}
-
 /* -- matrix product ------------------------------------------------------------------------- */
 
 enum { ZERO, BIAS, MATRIX, ADD, STARTS };
@@ -67,7 +60,7 @@ static void chain(bool fma, float *c, const float *a, const float *b, ptrdiff_t 
             for (ptrdiff_t j = 0; j < n; j++)
                 {
                 const float x = a[i*k + p], y = b[p*n + j], old = c[i*n + j];
-                c[i*n + j] = fma ? exact_fma(x, y, old) : product(x, y) + old;
+                c[i*n + j] = fma ? exact_fma(x, y, old) : exact_product(x, y) + old;
             }
 }
 

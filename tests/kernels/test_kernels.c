@@ -1400,7 +1400,7 @@ static void muon_reference(const tfn_kernels *k, const tfn_update_args *u, int r
     float length;
     for (int i = 0; i < n; i++) {
         const float mean = (1 - u->momentum) * muon.g[i];
-        x[i] = u->momentum * mean + mean;
+        x[i] = exact_product(u->momentum, mean) + mean;
         if (k->fma) x[i] = exact_fma(u->momentum, mean, mean);
     }
     length = sqrtf(k->dot(x, x, n)) + (float)1e-7;
