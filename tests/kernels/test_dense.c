@@ -252,7 +252,7 @@ static float flat_sum(float *x, ptrdiff_t n)      /* overwrites x */
 static void check_dot(ptrdiff_t n, const float *x, const float *y)
 {
     float *t = floats(n), want;
-    for (ptrdiff_t i = 0; i < n; i++) t[i] = y ? product(x[i], y[i]) : x[i];
+    for (ptrdiff_t i = 0; i < n; i++) t[i] = y ? exact_product(x[i], y[i]) : x[i];
     want = flat_sum(t, n);
     EACH_ISA(kernels) {
         float sum = kernels->dot(x, y, n);
@@ -300,7 +300,7 @@ TEST(combines)
                 y[n] = GUARD;
                 kernels->combine(y, x, mode & 2 ? z : NULL, n, a, b, add);
                 for (ptrdiff_t i = 0; i < n; i++) {
-                    float want = product(a, x[i]);
+                    float want = exact_product(a, x[i]);
                     if (mode & 2) want += product(b, z[i]);
                     if (add) want = old[i] + want;
                     CHECK_BITS(&y[i], &want, sizeof want);
