@@ -301,7 +301,7 @@ TEST(combines)
                 kernels->combine(y, x, mode & 2 ? z : NULL, n, a, b, add);
                 for (ptrdiff_t i = 0; i < n; i++) {
                     float want = exact_product(a, x[i]);
-                    if (mode & 2) want += product(b, z[i]);
+                    if (mode & 2) want += exact_product(b, z[i]);
                     if (add) want = old[i] + want;
                     CHECK_BITS(&y[i], &want, sizeof want);
                 }
