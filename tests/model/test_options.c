@@ -404,7 +404,7 @@ TEST(options_any)
     }
     printf("  %d of 4000 accepted\n", accepted);
     CHECK(accepted > 1000 && accepted < 3900);
-    CHECK_DIGEST(digest, 0x1ff99e74u);
+    if (sizeof(size_t) > 4) CHECK_DIGEST(digest, 0x1ff99e74u);  /* else more models fit into the room */
 }
 
 /* -- options of generators and tokenizers ------------------------------------------------------ */

@@ -27,7 +27,7 @@ int32_t library_logit_cols(const tfn_model_desc *desc) { return tfn__logit_cols(
 
 /* -- one thread does the work of a team, timed ------------------------------------------------- */
 
-#ifndef __wasm__
+#ifdef TFN__TEAMS
 static const library_watch *library_watches;
 
 void library_watch_teams(const library_watch *watch) { library_watches = watch; }

@@ -141,8 +141,9 @@ typedef struct tfn_worker {
 } tfn_worker;
 
 typedef struct tfn_workers {
-    int busy;                       /* 1: a region is running on these workers */
-    long long rest, rested;         /* ns of the last rest, or 0; when it ends */
+    int        busy;                /* 1: a region is running on these workers */
+    long long  rest;                /* ns of the last rest, or 0 */
+    unsigned   rested;              /* ms of the clock when it ends, or 0 */
     tfn_worker worker[TFN_THREADS_MAX];
 } tfn_workers;
 
@@ -277,6 +278,12 @@ static inline int tfn_worker_done(tfn_worker *w)
     return 1;
 }
 
+/* The clock after some ns more, in ms: 32 bits, which all machines store at once. */
+static inline unsigned tfn_clock_ms(long long ns)
+{
+    return (unsigned)((tfn_clock() + ns) / 1000000);
+}
+
 /* Begins a rest if a worker was preempted in a region, else shortens the next one. */
 static inline void tfn_workers_note(tfn_workers *all, int preempted)
 {
@@ -284,7 +291,7 @@ static inline void tfn_workers_note(tfn_workers *all, int preempted)
         all->rest *= 2;
         if (all->rest < TFN_REST_LEAST) all->rest = TFN_REST_LEAST;
         if (all->rest > TFN_REST_MOST) all->rest = TFN_REST_MOST;
-        __atomic_store_n(&all->rested, tfn_clock() + all->rest, __ATOMIC_RELAXED);
+        __atomic_store_n(&all->rested, tfn_clock_ms(all->rest) | 1, __ATOMIC_RELAXED);
     } else {
         all->rest -= all->rest / 16;
         __atomic_store_n(&all->rested, 0, __ATOMIC_RELAXED);
@@ -323,8 +330,8 @@ static inline void tfn_workers_run(int threads, void (*run)(void *, int), void *
 static inline int tfn_workers_ready(int threads)
 {
     const tfn_workers *all = tfn_workers_all();
-    const long long rested = __atomic_load_n(&all->rested, __ATOMIC_RELAXED);
-    return rested && tfn_clock() < rested ? 1 : threads;
+    const unsigned rested = __atomic_load_n(&all->rested, __ATOMIC_RELAXED);
+    return rested && (int)(tfn_clock_ms(0) - rested) < 0 ? 1 : threads;
 }
 
 /* Ends the persistent workers and waits for their threads. The next region starts new ones. Do not
