@@ -25,7 +25,7 @@ ROWS
 column() { rows | awk -F '|' -v name="$1" -v n="$2" '$1 == name { print $n }'; }      # BOARD NUMBER
 
 tokens=100                      # quantized.sh has 1,000
-full && tokens=1000
+[ "$tier" != night ] || tokens=1000
 same="-std=gnu99 -DTFNORM_EXACT -DQUANTIZED_TOKENS=$tokens -I$work"     # on this computer, too
 flags="$strict $same -Os -ffunction-sections -fdata-sections"
 # image BOARD PROGRAM COMPILER FLAG ...: with the start-up code of its family

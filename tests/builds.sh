@@ -5,8 +5,8 @@
 selfcheck() { "$@" -o "$work/bits" kernels/test_bits.c -lm && "$work/bits"; }
 for cc in gcc clang; do
     have "$cc" || { skip "bits $cc" "no $cc"; continue; }
-    for flags in -O0 -O1 -O2 "-O3 -march=native" "-O2 -fopenmp" "-O2 -mfma -DTFNORM_NO_SIMD" \
-                 "-O2 -DTFNORM_NO_SIMD -DTFNORM_EXACT"; do
+    # compilers.sh has -O1 and -O3 -march=native
+    for flags in -O0 -O2 "-O2 -fopenmp" "-O2 -mfma -DTFNORM_NO_SIMD" "-O2 -DTFNORM_NO_SIMD -DTFNORM_EXACT"; do
         case $flags in *-mfma*) [ "$fma" ] || { skip "bits $cc $flags" "no FMA"; continue; } ;; esac
         # shellcheck disable=SC2086
         check "bits $cc $flags" selfcheck "$cc" $flags

@@ -1,7 +1,8 @@
 # The core tests and those of recipes under the sanitizers: address and undefined behaviour, threads
-# (with the hook and with OpenMP), and uninitialized memory. The last one gets the library in plain C,
-# because clang does not track all vector instructions. Valgrind tracks those up to AVX2, so it runs the
-# tests of kernels, except those of many sizes, which take too long.
+# (with the hook and with OpenMP), and uninitialized memory. The library is plain C here: with vectors a
+# sanitized compile takes minutes, and clang's memory sanitizer does not track all of their instructions.
+# Kernels with vectors run next to guard pages under the address sanitizer, and in Valgrind, which
+# tracks sets up to AVX2, except those of many sizes, which take too long.
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" model/test_variants.c -lm && run "$work/variants"; }
@@ -14,26 +15,22 @@ beside_pages() {        # with clang -O0, because optimizing the kernels takes m
 run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }; }
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 
-for cc in gcc clang; do
+plain="-DTFNORM_NO_SIMD $fma"
+compilers=clang         # gcc has the same runtimes, and slower code
+if [ "$tier" = night ] || ! have clang; then compilers="gcc clang"; fi
+for cc in $compilers; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
-    case $cc-$tier in       # gcc has the same runtime for threads, and slower code
-    gcc-night) kinds="address,undefined thread" ;;
-    gcc-*)     kinds=address,undefined ;;
-    *)         kinds="address,undefined thread memory" ;;
-    esac
-    for kind in $kinds; do
+    for kind in address,undefined thread $([ "$cc" = gcc ] || echo memory); do
         echo 'int main(void){return 0;}' | "$cc" -fsanitize=$kind -x c - -o "$work/probe" 2> /dev/null ||
             { skip "sanitizer $cc $kind" "its library is missing"; continue; }
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
-        if [ $kind = memory ]; then
-            set -- "$@" -DTFNORM_NO_SIMD $fma
-            # these four take half of the time and run no code of their own
+        if [ $kind = memory ]; then     # these four take half of its time and run no code of their own
             export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates'
         fi
-        check "sanitizer $cc $kind" core "$@"
-        check "sanitizer $cc $kind, recipes" recipes "$@"
+        check "sanitizer $cc $kind" core "$@" $plain
+        check "sanitizer $cc $kind, recipes" recipes "$@" $plain
         [ $cc-$kind != clang-address,undefined ] ||
             check "sanitizer $cc $kind, kernels next to guard pages" beside_pages "$@"
         unset TEST_WITHOUT
@@ -50,8 +47,8 @@ export TSAN_OPTIONS=ignore_noninstrumented_modules=1
 for hook in -fopenmp -pthread; do
     echo 'int main(void){return 0;}' | clang $hook -fsanitize=thread -x c - -o "$work/probe" 2> /dev/null ||
         { skip "sanitizer clang thread $hook" "no clang, or no library of it"; continue; }
-    check "sanitizer clang thread $hook, every recipe" threads clang -O1 -g $hook -fsanitize=thread
-    check "sanitizer clang thread $hook sees a race" races clang -O1 -g $hook -fsanitize=thread
+    check "sanitizer clang thread $hook, every recipe" threads clang -O1 -g $plain $hook -fsanitize=thread
+    check "sanitizer clang thread $hook sees a race" races clang -O1 -g $plain $hook -fsanitize=thread
 done
 if have valgrind && have gcc; then
     gcc -O1 -g all.c -o "$work/all" -lm
