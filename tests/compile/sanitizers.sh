@@ -25,8 +25,8 @@ for cc in $compilers; do
             { skip "sanitizer $cc $kind" "its library is missing"; continue; }
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
-        if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
-        if [ $kind = memory ]; then     # these four take half of its time and run no code of their own
+        if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h
+        else            # these four take half of the time and run no code of their own
             export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates'
         fi
         check "sanitizer $cc $kind" core "$@" $plain
