@@ -442,6 +442,8 @@ static const struct { const char *options, *family, *says; } export_own[] = {
       "olmo", "\"clip_qkv\": 2.0" },
     { "recipe=parallel-shared position=rotary output_bias=true untied=true", "phi",
       "\"partial_rotary_factor\": 1.0" },
+    { "recipe=parallel-shared position=rotary output_bias=true attention_bias=off", "gptj",
+      "\"rotary_dim\": 4" },
     { "recipe=bert arch=encoder segments=2 head_transform=true output_bias=true", "bert",
       "\"BertForMaskedLM\"" },
     { "recipe=post arch=encoder segments=3 head=sequence classes=5 position=learned", "bert",

@@ -273,6 +273,12 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
+/* Return the number of channels of a head that rotate. */
+static int32_t tfn__turning(const tfn_model_desc *d)
+{
+    return tfn__value_or(d->rotary_size, tfn__head_size(d));
+}
+
 /* Put a list with a name for each layer, or GPT-Neo's group with one such list. A name that is a
  * number has no quotes. A list of windows is left out if no layer has one, except GPT-Neo's, which
  * has windows by default. */
@@ -296,7 +302,8 @@ static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key
 
 /* Put the value from which the rule makes the option, the inverse of tfn__apply_key. False if there
  * is no such value, or none is needed. If the window is off, its size is written as the context,
- * because some readers cannot turn it off. */
+ * because some readers cannot turn it off. If all channels rotate, their number is written, because
+ * a missing rotary_dim means 64 in GPT-J. */
 static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -319,10 +326,10 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         return true;
     case TFN_KEY_SAME:
         if (!tfn__equal(k->option, "rotary_size")) return tfn__put_option(t, x, k, own);
-        tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
+        tfn__put_share(t, tfn__turning(d), tfn__head_size(d));
         return true;
     case TFN_KEY_SHARE:
-        tfn__put_share(t, tfn__value_or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
+        tfn__put_share(t, tfn__turning(d), tfn__head_size(d));
         return true;
     case TFN_KEY_LESS:
         tfn__put_int(t, NULL, d->context + tfn__whole_text(k->text), NULL);
@@ -338,7 +345,10 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         truth = !tfn__option_is(d, k->option, k->text);
         break;
     default:
-        return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
+        if (d->position != TFN_POSITION_ROTARY || !tfn__equal(k->option, "rotary_size"))
+            return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
+        tfn__put_int(t, NULL, tfn__turning(d), NULL);
+        return true;
     }
     if (truth) tfn__put(t, "true");
     else tfn__put(t, "false");
