@@ -1652,7 +1652,7 @@ static void hub_alike(const tfn_tokenizer *a, const tfn_tokenizer *b)
         "<0x41>", "\xef\xbf\xbd", "\xe6\x97\xa5", "\xe6\x97", "o", "\xc2\x85", "king", "1", "</s>",
         "in", "\xc2\xbd", "s", "r", "<unk>", "and", "ing", "ou", " with", "l", "d", "w", "n" };
     static int32_t x[20000], y[20000];
-    char text[2000], back[2000];
+    char text[5000], back[5000];
     for (uint64_t i = 0; i < 400; i++) {
         const tfn_key key = tfn_key_fold(tfn_key_make(22), i);
         const size_t most = i % 20 ? tfn_random_bits(key, 0) % 40 : 400;
@@ -2172,6 +2172,49 @@ TEST(hub_json_text_none)
     strcpy(b.k.suffix, "x");
     CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
     free(b.mem);
+}
+
+/* Added tokens of byte-level BPE among the ids of the vocabulary: the model lists them, and their
+ * characters show bytes there. None may read as other bytes, or as a token that exists. */
+#define HUB_32 "abcdefghijklmnopqrstuvwxyzabcdef"
+#define HUB_128 HUB_32 HUB_32 HUB_32 HUB_32
+#define HUB_512 HUB_128 HUB_128 HUB_128 HUB_128
+TEST(hub_json_text_bytes)
+{
+    static const struct { const char *name, *vocab, *added; bool said; } rows[] = {
+        { "of ASCII", "'a':0,'b':3", "{'id':1,'content':'cd'}", true },
+        { "with a space", "'a':0,'b':3", "{'id':1,'content':'c d'}", true },
+        { "that is no bytes", "'a':0,'b':3", "{'id':1,'content':'\xe6\x97\xa5'}", true },
+        { "that shows bytes", "'a':0,'b':3", "{'id':1,'content':'\xc3\xa9'}", false },
+        { "special, shows bytes", "'a':0,'b':3", "{'id':1,'content':'\xc3\xa9','special':true}",
+          false },
+        { "a whole word", "'a':0,'b':3", "{'id':1,'content':'c','single_word':true}", false },
+        { "a special word", "'a':0,'b':3",
+          "{'id':1,'content':'c','single_word':true,'special':true}", true },
+        { "after all others", "'a':0,'b':1", "{'id':2,'content':'\xc3\xa9'}", true },
+        { "a word after all others", "'a':0,'b':1", "{'id':2,'content':'c','single_word':true}",
+          true },
+        { "shown like a byte", "'a':0,'\xc3\xa9':1", "{'id':2,'content':'\xc3\xa9'}", false },
+        { "with a token's text", "'a':0,'ab':1", "{'id':2,'content':'ab'}", false },
+        { "special, with a token's text", "'a':0,'ab':1",
+          "{'id':2,'content':'ab','special':true}", false },
+        { "of 512 bytes", "'a':0,'b':1", "{'id':2,'content':'" HUB_512 "'}", true },
+        { "too long to look up", "'a':0,'b':1", "{'id':2,'content':'" HUB_512 "c'}", false },
+        { "that long, no bytes", "'a':0,'b':1", "{'id':2,'content':'" HUB_512 "c '}", false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char json[2000];
+        hub_box b;
+        CASE("%s", rows[i].name);
+        snprintf(json, sizeof json, "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false},"
+                 "'decoder':{'type':'ByteLevel'},'model':{'type':'BPE','vocab':{%s},'merges':[]},"
+                 "'added_tokens':[%s]}", rows[i].vocab, rows[i].added);
+        b = hub_quoted(json);
+        CHECK_INT(b.status, TFN_OK);
+        if (rows[i].said) hub_again(&b.k);
+        else CHECK_INT(tfn_tokenizer_json_text(&b.k, NULL, 0), 0);
+        free(b.mem);
+    }
 }
 
 /* More marks in a row than are put in order at once. */
@@ -3458,6 +3501,7 @@ int main(void)
     RUN(hub_steps_as_flags);
     RUN(hub_bytes_shown);
     RUN(hub_json_text_none);
+    RUN(hub_json_text_bytes);
     RUN(hub_many_marks);
     RUN(hub_decoders);
     RUN(hub_bad_files);

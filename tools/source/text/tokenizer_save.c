@@ -698,6 +698,30 @@ static bool tfn__are_merges(const tfn_tokenizer *k)
     return last >= 0;
 }
 
+/* Byte-level BPE: true if the text of a raw token does not read as bytes that are a token. The
+ * vocabulary shows bytes as characters, so it can list a raw token only if another character occurs
+ * in it, or if it is the same as the bytes that it shows. Texts longer than `few` are refused. */
+static bool tfn__is_raw_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
+{
+    uint8_t few[TFN__SHORT_TEXT];
+    const int32_t flags = k->flags[id];
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    size_t bytes = 0;
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        int32_t byte;
+        at += tfn__utf8(s + at, n - at, &c);
+        byte = tfn__byte_shown(c);
+        if (byte < 0) return true;
+        if (bytes == sizeof few) return false;
+        few[bytes++] = (uint8_t)byte;
+    }
+    if (!(flags & TFN__ADDED) || tfn__token_id(k, few, bytes) >= 0) return false;
+    if (id >= listed) return true;
+    return bytes == n && (flags & TFN__SPECIAL || !(flags & TFN__SINGLE_WORD));
+}
+
 /* True if a token means the same to the library: its text identifies it, and the same rules find it
  * in a text or not. `listed` is tfn__listed. */
 static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
@@ -767,6 +791,8 @@ static bool tfn__are_tokens_published(const tfn_tokenizer *k)
         if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
         if (k->flags[id] & TFN__ADDED && !tfn__is_utf8(k->text + k->start[id], n)) return false;
         if (n && k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
+        if (n && k->kind == TFN_TOKENIZER_BPE && k->flags[id] & TFN__RAW
+            && !tfn__is_raw_said(k, id, listed)) return false;
     }
     return true;
 }
