@@ -32963,14 +32963,16 @@ static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
 }
 
 /* Raw tokens, and tokens of other kinds than byte-level BPE, must be UTF-8, because they are
- * written into vocab.json unchanged. */
+ * written into vocab.json unchanged. A raw token without bytes is an id that the vocabulary skips:
+ * vocab.json may skip some (tfntok1), and so may the tokenizers of tfntok4. */
 static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const size_t head = (size_t)tfn__read_number(r);
     const size_t n = head / 2;
+    const bool skips = v->form == 0 || v->form == 3;
     uint8_t flags = 0;
     if (head & 1) flags = TFN__RAW;
-    if ((!n && !(v->form == 3 && flags)) || n > r->size - r->at) tfn__want(r, "a token");
+    if ((!n && !(skips && flags)) || n > r->size - r->at) tfn__want(r, "a token");
     else if ((flags || v->kind > TFN_TOKENIZER_WORDS) && !tfn__is_utf8(r->s + r->at, n))
         tfn__want(r, "a token");
     if (r->wanted) return;

@@ -711,6 +711,12 @@ static uint32_t tokenize_sum(const char *s, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
+static void tokenize_sign(char *blob, size_t size)          /* gives it a correct hash */
+{
+    const uint32_t sum = tokenize_sum(blob, size - 4);
+    for (size_t i = 0; i < 4; i++) blob[size - 4 + i] = (char)(sum >> 8*i);
+}
+
 /* Every truncation is an error, and so is every changed byte; with a corrected hash it must not
  * crash. readers.sh tries all changes. */
 TEST(tokenize_bad_blob)
@@ -727,8 +733,7 @@ TEST(tokenize_bad_blob)
         s.blob_size = n;
         if (tokenize_try(&s) != TFN_BAD_FORMAT) FAIL("cut at %d", (int)n);
         if (n > 12) {                                /* cut, but with a corrected hash */
-            uint32_t sum = tokenize_sum(copy, n - 4);
-            for (int i = 0; i < 4; i++) copy[n - 4 + (size_t)i] = (char)(sum >> 8*i);
+            tokenize_sign(copy, n);
             if (tokenize_try(&s) != TFN_BAD_FORMAT) FAIL("cut at %d, summed", (int)n);
         }
         free(copy);
@@ -738,18 +743,59 @@ TEST(tokenize_bad_blob)
     s.blob_size = size;
     for (size_t n = 0; n < size; n++) {
         for (int change = 1; change < 256; change += getenv("TEST_EVERY") ? 1 : 127) {
-            uint32_t sum;
             memcpy(copy, blob, size);
             copy[n] = (char)(copy[n] ^ change);
             if (tokenize_try(&s) != TFN_BAD_FORMAT) FAIL("byte %d changed", (int)n);
-            sum = tokenize_sum(copy, size - 4);
-            for (size_t i = 0; i < 4; i++) copy[size - 4 + i] = (char)(sum >> 8*i);
+            tokenize_sign(copy, size);
             accepted += tokenize_try(&s) == TFN_OK;
         }
     }
     CHECK(accepted > 0);
     free(copy), free(blob);
     tokenize_free(b.mem);
+}
+
+/* A vocabulary that skips ids: those have no text, and saved and read again it is the same. A
+ * blob marks an id without bytes as raw. */
+TEST(tokenize_skipped_ids)
+{
+    static const char vocab[] = "{\"a\":0,\"b\":3,\"ab\":6,\"<unk>\":4}";
+    for (int kind = TFN_TOKENIZER_BPE; kind <= TFN_TOKENIZER_WORDS; kind++) {
+        tfn_tokenizer_source s, blob, texts;
+        tokenize_box b, again;
+        char *saved[3];
+        int32_t id = 1;
+        CASE("kind %d", kind);
+        memset(&s, 0, sizeof s);
+        s.kind = (tfn_tokenizer_kind)kind;
+        s.vocab = vocab;
+        s.vocab_size = strlen(vocab);
+        s.merges = kind == TFN_TOKENIZER_BPE ? "a b" : NULL;
+        s.merges_size = 3;
+        b = tokenize_make(&s);
+        CHECK_INT(b.k.vocab, 7);
+        CHECK(!tfn_tokenizer_token(&b.k, id, NULL));
+        CHECK_INT(tfn_tokenizer_decode(&b.k, NULL, 0, &id, 1), 0);
+
+        memset(&blob, 0, sizeof blob);
+        blob.blob = saved[0] = tokenize_saved(&b.k, 0, &blob.blob_size);
+        again = tokenize_make(&blob);
+        CHECK(tokenize_equal(&b.k, &again.k));
+        tokenize_free(again.mem);
+        CHECK_INT(saved[0][13], 1);                         /* id 1: raw and 0 bytes */
+        saved[0][13] = 0;
+        tokenize_sign(saved[0], blob.blob_size);
+        CHECK_INT(tokenize_try(&blob), TFN_BAD_FORMAT);
+        texts = s;
+        texts.vocab = saved[1] = tokenize_saved(&b.k, 1, &texts.vocab_size);
+        saved[2] = NULL;
+        if (s.merges) texts.merges = saved[2] = tokenize_saved(&b.k, 2, &texts.merges_size);
+        again = tokenize_make(&texts);
+        CHECK(tokenize_equal(&b.k, &again.k));
+        tokenize_free(again.mem);
+        tokenize_free(b.mem);
+        for (int i = 0; i < 3; i++) free(saved[i]);
+    }
 }
 
 /* Truncations and changes of the two texts: an error, or a tokenizer that works. */
@@ -834,6 +880,7 @@ int main(void)
     RUN(tokenize_gpt2_files);
     RUN(tokenize_bad_text);
     RUN(tokenize_bad_blob);
+    RUN(tokenize_skipped_ids);
     RUN(tokenize_bad_files);
     RUN(tokenize_trainer_limits);
     return DONE();
