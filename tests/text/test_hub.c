@@ -2971,6 +2971,23 @@ TEST(hub_unknown_bytes)
         hub_is(&b.k, text, wanted);
         free(b.mem);
     }
+    for (int side = 0; side < 2; side++) {              /* the unknown token is part of a merge */
+        char json[600], text[402], wanted[4000] = "";
+        hub_box b;
+        sprintf(json, "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':false,'use_regex':false},"
+                "'decoder':{'type':'ByteLevel'},'model':{'type':'BPE','unk_token':'<u>',"
+                "'vocab':{'<u>':0,'a':1,'%s':2},'merges':['%s']}}", side ? "a<u>" : "<u>a",
+                side ? "a <u>" : "<u> a");
+        b = hub_quoted(json);
+        CASE("part %d", side);
+        CHECK_INT(b.status, TFN_OK);
+        for (int i = 0; i < 400; i += 2) memcpy(text + i, side ? "ax" : "xa", 2);
+        text[400] = 0;
+        for (int i = 0; i < 200; i++) strcat(wanted, "2 ");
+        wanted[strlen(wanted) - 1] = 0;
+        hub_is(&b.k, text, wanted);
+        free(b.mem);
+    }
 }
 
 /* A character after the last one with a compatibility form, and one whose form has a form itself.

@@ -381,6 +381,32 @@ TEST(tokenize_unknown)
     tokenize_free(b.mem);
 }
 
+/* A word of more than 256 bytes is merged in blocks, whose last tokens are split into symbols again.
+ * "<unk>" for a byte without a token is one symbol there, not five. */
+TEST(tokenize_long_unknown)
+{
+    enum { WORDS = 200, ROOM = 3 * WORDS };
+    char text[ROOM];
+    int32_t room[ROOM + 16], *ids = room + 8;
+    tfn_tokenizer_source s;
+    tokenize_box b;
+    memset(&s, 0, sizeof s);
+    s.vocab = "{\"<unk>\":0,\"a\":1,\"aa\":2}";
+    s.vocab_size = strlen(s.vocab);
+    s.merges = "a a";
+    s.merges_size = 3;
+    b = tokenize_make(&s);
+    for (int i = 0; i < WORDS; i++) memcpy(text + 3*i, "xaa", 3);
+    for (int n = 240; n <= ROOM; n += 3) {              /* n symbols in a room of n ids */
+        for (int i = 0; i < ROOM + 16; i++) room[i] = -9;
+        CASE("%d bytes", n);
+        CHECK_INT(tfn_tokenizer_encode(&b.k, ids, n, text, (size_t)n), 2*n/3);
+        for (int i = 0; i < 2*n/3; i++) if (ids[i] != i % 2 * 2) { FAIL("id %d", i); break; }
+        for (int i = 0; i < 8; i++) CHECK(room[i] == -9 && ids[n + i] == -9);
+    }
+    tokenize_free(b.mem);
+}
+
 TEST(tokenize_specials_are_not_text)
 {
     const char *text = "<s></s><pad><mask> [CLS] <unk><|endoftext|> <s></s><s></s><s></s>";
@@ -869,6 +895,7 @@ int main(void)
     RUN(tokenize_encoding);
     RUN(tokenize_round_trips);
     RUN(tokenize_unknown);
+    RUN(tokenize_long_unknown);
     RUN(tokenize_specials_are_not_text);
     RUN(tokenize_memory);
     RUN(tokenize_many_pairs);

@@ -92,17 +92,19 @@ static int32_t tfn__last_symbol(const tfn_tokenizer *k, const uint8_t *s, size_t
     return tfn__token_id(k, symbol, n + more);
 }
 
+/* Byte-level BPE: the token of bytes that are no tokens; -1: they are dropped. */
+static int32_t tfn__unknown_symbol(const tfn_tokenizer *k)
+{
+    if (!k->marked) return k->special[TFN_SPECIAL_UNK];
+    return k->unknown_byte;
+}
+
 /* The token of the byte at s; -1: none. last: it is the end of a word. */
 static int32_t tfn__symbol(const tfn_tokenizer *k, const uint8_t *s, bool last)
 {
-    int32_t id;
-    if (last && *k->suffix) {
-        id = tfn__last_symbol(k, s, 1);
-        if (id < 0) id = k->unknown_byte;
-        return id;
-    }
-    id = k->byte_id[*s];
-    if (id < 0 && !k->marked) id = k->special[TFN_SPECIAL_UNK];
+    int32_t id = k->byte_id[*s];
+    if (last && *k->suffix) id = tfn__last_symbol(k, s, 1);
+    if (id < 0) id = tfn__unknown_symbol(k);
     return id;
 }
 
@@ -266,7 +268,7 @@ enum { TFN__MERGE_BLOCK = 256, TFN__MERGE_BACK = 32 };
 static int32_t tfn__apart(const tfn_tokenizer *k, int32_t *symbol, int32_t room, int32_t id)
 {
     const int32_t n = (int32_t)tfn__token_bytes(k, id);
-    if (n == 1 || id == k->unknown_byte) {
+    if (n == 1 || id == tfn__unknown_symbol(k)) {
         if (room > 0) *symbol = id;
         return 1;
     }
@@ -323,23 +325,25 @@ static ptrdiff_t tfn__merge_block(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return -1;
 }
 
-/* True if a merge gives the unknown token. Only byte-level BPE has one here. */
-static bool tfn__merges_to_unknown(const tfn_tokenizer *k)
+/* True if a merge gives the unknown token, or merges it. An unknown token of one byte is one symbol
+ * in every token. */
+static bool tfn__merges_unknown(const tfn_tokenizer *k)
 {
-    if (k->unknown_byte < 0) return false;
-    for (int32_t i = 0; i < k->merges; i++)
-        if (k->merge[3*i + 2] == k->unknown_byte) return true;
+    const int32_t id = tfn__unknown_symbol(k);
+    if (id < 0 || tfn__token_bytes(k, id) == 1) return false;
+    for (int32_t i = 0; i < 3 * k->merges; i++)
+        if (k->merge[i] == id) return true;
     return false;
 }
 
 /* Merge n symbols in place; room: how many numbers may be used. This takes about as many steps as
  * merges. There are two exceptions: a vocabulary in which a symbol can change tokens that begin
- * more than 100 symbols before it, and one in which a merge gives the unknown token, so that its
- * number of symbols is not known. Then it takes up to n times as many, unless there is room to
- * merge everything at once. */
+ * more than 100 symbols before it, and one in which the unknown token is part of merges, so that
+ * the number of symbols in a token is not known. Then it takes up to n times as many, unless there
+ * is room to merge everything at once. */
 SHARED ptrdiff_t tfn__merge_long(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t n, ptrdiff_t room)
 {
-    const bool in_blocks = !tfn__merges_to_unknown(k);
+    const bool in_blocks = !tfn__merges_unknown(k);
     ptrdiff_t done = 0;
     ptrdiff_t at = 0;
     ptrdiff_t used;
