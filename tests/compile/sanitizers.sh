@@ -26,8 +26,8 @@ for cc in $compilers; do
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h
-        else            # these four take half of the time and run no code of their own
-            export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates'
+        else            # these five take half of the time and run no code of their own
+            export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates, options_models'
         fi
         check "sanitizer $cc $kind" core "$@" $plain
         check "sanitizer $cc $kind, recipes" recipes "$@" $plain
