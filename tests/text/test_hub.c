@@ -2617,6 +2617,56 @@ TEST(hub_blob_decoder)
     free(blob), free(b.mem);
 }
 
+/* A blob whose rules tokenizer.json could not have for its model is refused. */
+TEST(hub_blob_rules)
+{
+    enum { KEPT = -1 };
+    static const char bytes[] = "{'pre_tokenizer':{'type':'Sequence','pretokenizers':[{'type':'Digits'},"
+        "{'type':'ByteLevel','add_prefix_space':false}]},'decoder':{'type':'ByteLevel'},'model':{"
+        "'type':'BPE','vocab':{'a':0,'b':1},'merges':[]}}";
+    static const char characters[] = "{'pre_tokenizer':{'type':'Digits'},'decoder':{'type':'Fuse'},"
+        "'model':{'type':'BPE','vocab':{'a':0,'b':1},'merges':[]}}";
+    static const char words[] = "{'pre_tokenizer':{'type':'Digits'},'decoder':{'type':'WordPiece',"
+        "'prefix':'##'},'model':{'type':'WordPiece','unk_token':'a','continuing_subword_prefix':'##',"
+        "'vocab':{'a':0,'b':1}}}";
+    static const struct { const char *name, *json, *from, *to; int kind, decoder; bool fits; }
+    rows[] = {
+        { "as written", bytes, "", "", KEPT, KEPT, true },
+        { "as written", characters, "", "", KEPT, KEPT, true },
+        { "as written", words, "", "", KEPT, KEPT, true },
+        { "another split", bytes, "Digits", "Digit5", KEPT, KEPT, false },
+        { "no decoder", bytes, "{\"type\":\"ByteLevel\"}}", "                null}", KEPT, KEPT, true },
+        { "bytes not shown", bytes, "pretokenizers", "pretokenizer-", KEPT, KEPT, false },
+        { "bytes as characters", bytes, "", "", TFN_TOKENIZER_CHARACTER_BPE, KEPT, false },
+        { "bytes as words", bytes, "", "", TFN_TOKENIZER_WORDPIECE, KEPT, false },
+        { "characters as bytes", characters, "", "", TFN_TOKENIZER_BPE, KEPT, false },
+        { "characters decoded as bytes", characters, "\"decoder\":{\"type\":\"Fuse\"}",
+          "\"decoder\":{\"type\":\"Byte\"}", KEPT, 0, false },
+        { "another prefix", words, "##", "#-", KEPT, KEPT, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hub_box b = hub_quoted(rows[i].json), c;
+        const size_t n = strlen(rows[i].from);
+        tfn_tokenizer_source s;
+        unsigned char *blob;
+        size_t size;
+        int32_t at = 0;
+        CASE("row %d, %s", (int)i, rows[i].name);
+        if (b.status != TFN_OK || !b.k.rules) { FAIL("no rules"); continue; }
+        while (at + (int32_t)n < b.k.rule_bytes && memcmp(b.k.rules + at, rows[i].from, n)) at++;
+        CHECK(at + (int32_t)n <= b.k.rule_bytes && strlen(rows[i].to) == n);
+        memcpy(b.k.rules + at, rows[i].to, n);
+        if (rows[i].kind != KEPT) b.k.kind = (tfn_tokenizer_kind)rows[i].kind;
+        if (rows[i].decoder != KEPT) b.k.decoder = rows[i].decoder;
+        blob = hub_blob(&b.k, &size);
+        s = hub_of_blob(blob, size);
+        c = hub_make(&s);
+        CHECK_INT(c.status == TFN_OK, rows[i].fits);
+        if (c.status == TFN_OK) hub_again(&c.k);
+        free(blob), free(b.mem), free(c.mem);
+    }
+}
+
 /* A blob of Unigram needs scores. */
 TEST(hub_blob_scores)
 {
@@ -2682,7 +2732,7 @@ TEST(hub_small_bad_files)
         }
         free(blob), free(b.mem);
     }
-    hub_digest_is(0xc891b2bau);
+    hub_digest_is(0x4aff638cu);
 }
 
 TEST(hub_bad_blobs)
@@ -3524,6 +3574,7 @@ int main(void)
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
     RUN(hub_blob_decoder);
+    RUN(hub_blob_rules);
     RUN(hub_equal_ways);
     RUN(hub_blob_scores);
     RUN(hub_small_bad_files);

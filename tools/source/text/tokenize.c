@@ -45,7 +45,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
     if (s->blob && v->stepped && e->status == TFN_OK) {
         tfn__compile_rules(e, v, NULL);
-        tfn__check_decoder(e, v);
+        tfn__check_rules(e, v);
     }
 
     /* Files name the parts of a merge by their bytes, so the table of strings must exist first. */

@@ -570,19 +570,20 @@ SHARED void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to)
     v->charsmap = x.charsmap;
 }
 
-/* Check that the decoder of a blob is the one that its rules name. */
-SHARED void tfn__check_decoder(tfn_error *e, const tfn__vocab *v)
+/* Check that the rules of a blob fit its model, and that its decoder is the one that they name. */
+SHARED void tfn__check_rules(tfn_error *e, const tfn__vocab *v)
 {
+    const bool bytes = v->kind == TFN_TOKENIZER_BPE;
     tfn__vocab said = *v;
-    bool fits;
+    bool same;
     said.decoder = 0;
     said.decodes = TFN__DECODES_NOTHING;
     tfn__each_part(e, &said, v->rules[2], "type\"decoders\"", tfn__decoder_part);
     if (!v->shown && said.decodes == TFN__DECODES_NOTHING) said.decoder = TFN_DECODER_SPACES;
-    fits = said.decoder == v->decoder;
-    if (said.decodes == TFN__DECODES_SUFFIX)
-        fits = fits && tfn__json_says_text(said.said_suffix, v->suffix);
-    if (!fits)
+    same = said.decoder == v->decoder && tfn__equal(said.inside, v->inside);
+    if (bytes != v->shown)
+        tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the rules do not fit the model", 0, 0);
+    if (!same || !tfn__decoder_fits(&said))
         tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the decoder differs from the rules", 0, 0);
 }
 

@@ -15,7 +15,7 @@ SHARED void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
 extern SHARED const char tfn__base64_digits[];
 SHARED bool tfn__are_piece_steps(int32_t steps, tfn_split split);
 SHARED void tfn__compile_rules(tfn_error *e, tfn__vocab *v, int32_t *to);
-SHARED void tfn__check_decoder(tfn_error *e, const tfn__vocab *v);
+SHARED void tfn__check_rules(tfn_error *e, const tfn__vocab *v);
 SHARED void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s);
 SHARED void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v);
 SHARED void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v);
