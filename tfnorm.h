@@ -3066,11 +3066,11 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
                                          void *mem, size_t size);
 /* Encodes a text: returns the number of ids and stores those that fit. ids may be NULL to count
  * only. If the result is above capacity, call again with that capacity: it is always enough. One id
- * per byte is enough (two with prefix_space, three with a normalizer), except that these may be
- * counted as several times their bytes when they do not fit: with a normalizer, texts of more than
- * 512 bytes; for BPE of characters and Unigram, words of more than 128 bytes. Memory after the
- * returned ids may change. No special id is added. Unknown pieces become "<unk>", or nothing if
- * there is none. Returns 0 if k or text is NULL. */
+ * per byte is enough (two with prefix_space, three with a normalizer; more if `rules` add text),
+ * except that these may be counted as many times their bytes when they do not fit: with a
+ * normalizer or rules, texts of more than 512 bytes; for BPE of characters and Unigram, words of
+ * more than 128 bytes. Memory after the returned ids may change. No special id is added. Unknown
+ * pieces become "<unk>", or nothing if there is none. Returns 0 if k or text is NULL. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The same for trusted text: where it contains the text of a special token, such as "<s>" or
