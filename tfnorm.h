@@ -3180,9 +3180,10 @@ typedef struct tfn_tensor {
 } tfn_tensor;
 
 /* safetensors. tfn_file_open checks the whole header before anything is used; its work is
- * tfn_file_work bytes. Tensors come in the order of their names. All dtypes are converted to float
- * except C64 and floats below 16 bits. Files are little-endian on every machine: a big-endian one
- * swaps the bytes of each value. */
+ * tfn_file_work bytes. Tensors come in the order of their names. A tensor whose name has 128 bytes
+ * or more, or whose rank is above 8, is left out. All dtypes are converted to float except C64 and
+ * floats below 16 bits. Files are little-endian on every machine: a big-endian one swaps the bytes
+ * of each value. */
 TFNORM_API size_t tfn_file_work(tfn_file *f);              /* bytes; 0: an error */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f);
 TFNORM_API void tfn_file_close(tfn_file *f);               /* no effect if NULL or closed */
