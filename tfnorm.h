@@ -42332,6 +42332,13 @@ static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, cons
     return "default";
 }
 
+/* True if the option is a size, for which 0 in a desc means a default: in a file it is an error. */
+static bool tfn__is_size(const tfn_key_rule *k)
+{
+    return !k->text || tfn__equal(k->option, "layers") || tfn__equal(k->option, "heads")
+        || tfn__equal(k->option, "ffn");
+}
+
 /* Set an option by its text. "default" is our word for 0; in a file it is legal only as
  * rope_type. */
 static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
@@ -42341,6 +42348,8 @@ static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     if (x->error.status != TFN_OK) return;
     if (tfn__equal(value, "default") && !tfn__equal(k->option, "rotary_scaling"))
         tfn__bad_key(x, k->key, value, "a value");
+    else if (k->key && tfn__is_size(k) && tfn__same_value(value, "0"))
+        tfn__bad_key(x, k->key, value, "a positive number");
     else tfn_desc_set(d, k->option, value, &x->error);
 }
 

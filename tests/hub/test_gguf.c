@@ -538,11 +538,13 @@ static void gguf_set(const char *text, size_t more, unsigned value)
     for (int i = 0; i < 4; i++) to[i] = (unsigned char)(value >> 8*i);
 }
 
-/* A file is refused if its heads have no rates or too many. Without heads, nothing is compared. */
+/* A file is refused if its heads have no rates or too many, or if it has no heads. */
 TEST(gguf_rates_of_other_heads)
 {
-    static const struct { unsigned heads, size, rates; bool refused; } rows[] = {
-        { 4, 1, 0, true }, { 4, 8194, 4097, true }, { 0, 8, 4, false }
+    static const struct { unsigned heads, size, rates; const char *says; } rows[] = {
+        { 4, 1, 0, "rope_freqs.weight does not divide" },
+        { 4, 8194, 4097, "rope_freqs.weight does not divide" },
+        { 0, 8, 4, "head_count is 0; a positive number is expected" }
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tfn_import x = folders_import(NULL, 0, NULL);
@@ -557,9 +559,8 @@ TEST(gguf_rates_of_other_heads)
         gguf_set("rope_freqs.weight", 4, rows[i].rates);
         gguf_keep("build/rates.gguf");
         x.folder = "build/rates.gguf";
-        CHECK_INT(tfn_import_peek(&x, &d), rows[i].refused ? TFN_UNSUPPORTED : TFN_OK);
-        if (rows[i].refused) CHECK_SAYS(&x.error, "rope_freqs.weight does not divide");
-        else CHECK_INT(d.rotary_scaling, TFN_ROTARY_SCALING_NONE);
+        CHECK_INT(tfn_import_peek(&x, &d), TFN_UNSUPPORTED);
+        CHECK_SAYS(&x.error, rows[i].says);
         remove("build/rates.gguf");
     }
 }

@@ -685,6 +685,8 @@ TEST(import_keys_refused)
     import_refuses("llama", "\"hidden_size\"", "\"name_or_path\"", "config.json has no hidden_size");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": 12.5", "width is 12.5; a whole");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
+    import_refuses("llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 0",
+                   "num_hidden_layers is 0; a positive number is expected");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": \"default\"",
                    "hidden_size is default; a value is expected");
     import_refuses("llama", "\"silu\"", "\"mish\"", "hidden_act is mish; a gate");
@@ -753,7 +755,8 @@ TEST(import_keys_refused)
     import_refuses("gemma3", "\"head_dim\"", "\"heads_dim\"", "the key heads_dim");
     import_refuses("gemma3", "\"text_config\"", "\"text_config\": 3, \"_\"",
                    "text_config is 3; an object is expected");
-    import_refuses("gpt_neox", "\"num_attention_heads\": 4", "\"num_attention_heads\": 0", "rotary_size");
+    import_refuses("gpt_neox", "\"num_attention_heads\": 4", "\"num_attention_heads\": 0",
+                   "num_attention_heads is 0; a positive number is expected");
     import_refuses("gpt2", "{", "[", "{ is expected at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is expected at byte");
 }
