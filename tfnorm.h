@@ -510,7 +510,8 @@
  * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps. The hash equals
  * TFN_BITS_HASH if the bits are canonical, and TFN_BITS_HASH_NO_FMA if tfn_bits returns
  * "differ: no FMA", which means that nothing else differs. A large batch and the same batch in
- * micro-batches are different configurations, and differ in the last bits.
+ * micro-batches are different configurations, and differ in the last bits. Where a result is NaN,
+ * it is NaN in every build, but its sign and payload may differ.
  * The order of every sum is part of the interface: if it changes, TFN_BITS_VERSION changes.
  * Denormal numbers are slow on many processors, so the library avoids them: a softmax's exp, the
  * logistic function, and derivatives that decay to 0 are exactly 0 below 2^-60, and an optimizer's
