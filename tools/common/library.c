@@ -2,7 +2,8 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#ifndef __wasm__                    /* a page has no threads */
+#if !defined __wasm__ && !defined __TINYC__     /* no threads, or no atomics for them */
+#define LIBRARY_TEAMS
 #include "threads.h"
 #undef TFNORM_PARALLEL_FOR
 #undef TFNORM_PARALLEL_COUNT
@@ -27,7 +28,7 @@ int32_t library_logit_cols(const tfn_model_desc *desc) { return tfn__logit_cols(
 
 /* -- one thread does the work of a team, timed ------------------------------------------------- */
 
-#ifdef TFN__TEAMS
+#ifdef LIBRARY_TEAMS
 static const library_watch *library_watches;
 
 void library_watch_teams(const library_watch *watch) { library_watches = watch; }

@@ -149,14 +149,19 @@ EXPORT(const float *, writer_begin)(void)
         memmove(engine_buffer + 1, engine_buffer, ++bytes);
         engine_buffer[0] = ' ';
     }
-    const ptrdiff_t room = (ptrdiff_t)(3 * bytes + 2);
-    int32_t *ids = (int32_t *)malloc((size_t)room * sizeof *ids);
-    if (!ids) exit(1);
-    ptrdiff_t count = tfn_tokenizer_encode(k, ids, room, engine_buffer, bytes);
+    ptrdiff_t room = (ptrdiff_t)(3 * bytes + 2);
+    ptrdiff_t count;
+    int32_t *ids;
+    for (;; room = count) {             /* some normalizers and rules need more */
+        ids = (int32_t *)malloc((size_t)room * sizeof *ids);
+        if (!ids) exit(1);
+        count = tfn_tokenizer_encode(k, ids, room, engine_buffer, bytes);
+        if (count <= room) break;
+        free(ids);
+    }
     ptrdiff_t from = 0;
     ptrdiff_t most = writer_model.desc.context * 3 / 4 - k->begins;
     const float *logits = NULL;
-    if (count > room) count = room;
     if (most < 1) most = 1;
     if (count > most) from = count - most;
     writer_restart();

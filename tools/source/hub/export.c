@@ -274,7 +274,7 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
 }
 
 /* Return the number of channels of a head that rotate. */
-static int32_t tfn__turning(const tfn_model_desc *d)
+static int32_t tfn__rotating(const tfn_model_desc *d)
 {
     return tfn__value_or(d->rotary_size, tfn__head_size(d));
 }
@@ -326,10 +326,10 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         return true;
     case TFN_KEY_SAME:
         if (!tfn__equal(k->option, "rotary_size")) return tfn__put_option(t, x, k, own);
-        tfn__put_share(t, tfn__turning(d), tfn__head_size(d));
+        tfn__put_share(t, tfn__rotating(d), tfn__head_size(d));
         return true;
     case TFN_KEY_SHARE:
-        tfn__put_share(t, tfn__turning(d), tfn__head_size(d));
+        tfn__put_share(t, tfn__rotating(d), tfn__head_size(d));
         return true;
     case TFN_KEY_LESS:
         tfn__put_int(t, NULL, d->context + tfn__whole_text(k->text), NULL);
@@ -347,7 +347,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     default:
         if (d->position != TFN_POSITION_ROTARY || !tfn__equal(k->option, "rotary_size"))
             return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
-        tfn__put_int(t, NULL, tfn__turning(d), NULL);
+        tfn__put_int(t, NULL, tfn__rotating(d), NULL);
         return true;
     }
     if (truth) tfn__put(t, "true");
