@@ -14,7 +14,15 @@ if have $mingw-gcc $mingw-objdump; then
     }
     check "MinGW: no ymm or zmm register" narrow
     check "MinGW builds" $mingw-gcc -O2 -std=c99 all.c -o "$work/all.exe" -lm
-    if have wine; then check "MinGW under wine" run wine "$work/all.exe"
+    check "MinGW builds tfn" make -s -C ../tools out="$PWD/$work/win" CC=$mingw-gcc \
+        CFLAGS="-O1 -std=c99 -DTFNORM_NO_SIMD" "$PWD/$work/win/tfn"
+    trains() {
+        run wine "$work/win/tfn.exe" train --task copy --layers 1 --width 16 --steps 20 --quiet --force \
+            --out "$work/win.safetensors" && [ -s "$work/win.safetensors" ]
+    }
+    if have wine; then
+        check "MinGW under wine" run wine "$work/all.exe"
+        check "MinGW: tfn trains" trains
     else skip "MinGW under wine" "no wine"
     fi
 else skip MinGW "no $mingw-gcc"

@@ -42,7 +42,7 @@ double positions_trained;
 
 double seconds(void)
 {
-#ifdef CLOCK_MONOTONIC
+#if defined CLOCK_MONOTONIC && !defined _WIN32
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
