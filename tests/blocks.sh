@@ -2,7 +2,7 @@
 # other blocks than the header's.
 . ./check.sh
 mkdir -p "$work/tests"
-cp check.h "$work"
+cp check.h exact_fma.h "$work"
 sed 's|^#include "../lib.h"|#define TFNORM_IMPLEMENTATION\n#include "../tfnorm.h"|' kernels/test_dense.c \
     > "$work/tests/dense.c"
 # divide KC MC NC PASS: small blocks, so that small products have many, or long and flat ones
