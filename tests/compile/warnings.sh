@@ -1,7 +1,8 @@
 # No warning: gcc and clang, as C99, C11, C++11 and C++17, each configuration macro by itself and all
 # together, and with the optimizer, which finds more. The default tier compiles each one once, with
-# clang, which is faster, and a few in the other ways; the extra tier compiles all others. Warnings that clang
-# gives at -O2 by default, such as loops not unrolled, are checked by size.sh.
+# clang, which is faster, and a few in the other ways; the extra tier compiles all others, four of them
+# with -O2, and the night tier all with -O2. Warnings that clang gives at -O2 by default, such as loops not
+# unrolled, are checked by size.sh.
 . ./check.sh
 configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_SIMD EXACT
          REFERENCE NO_TOKENIZERS NO_METRICS NO_FILES NO_IMPORT NO_PICKLE NO_GGUF NO_QUANT PARALLEL_FOR MEM
@@ -42,7 +43,8 @@ chosen() {              # chosen COMPILER STANDARD: the configurations of this t
 
 optimized=
 [ "$tier" = default ] && optimized=ALL      # examples.sh compiles NONE
-full && optimized=$configs
+full && optimized='NONE NO_TRAINING REFERENCE SMALL'
+[ "$tier" = night ] && optimized=$configs
 if [ "$tier" = default ]; then
     echo "left out: by gcc: $(without $few) (tier extra)"
     echo "left out: as C++17: $(without $fewer) (tier extra)"
