@@ -256,6 +256,23 @@ check "layout: tests use exact_fma instead of fmaf" no_fmaf
 hides() { grep -nE '^(awk|cat|cut|date|diff|grep|head|mkdir|rm|sed|sort|tail|tr|wc)\(\)' "$@"; }
 commands() { ! hides ./*.sh compile/*.sh && echo 'cut() {' | hides > /dev/null; }
 check "layout: no script hides a command that check.sh calls" commands
+# A function that its script never calls is a check that never runs.
+uncalled() {            # uncalled SCRIPT ...
+    for script; do
+        for name in $(sed -n 's/^ *\([a-z_0-9]*\)() .*/\1/p' "$script"); do
+            grep -v "^ *$name()" "$script" | grep -qE "(^|[^-./\$A-Za-z0-9_])$name(\$|[^-./=A-Za-z0-9_])" ||
+                echo "$script: nothing calls $name"
+        done
+    done > "$work/said"
+    cat "$work/said"
+    [ -s "$work/said" ]
+}
+called() {              # a file that has the function's name does not count
+    printf 'one() { cat "$work/one.txt"; }\ntwo() { true; }\ncheck "name" two\n' > "$work/script.sh"
+    uncalled "$work/script.sh" && grep -q 'nothing calls one' "$work/said" && [ "$(wc -l < "$work/said")" = 1 ] &&
+        ! uncalled $(ls ./*.sh compile/*.sh | grep -v -e /check.sh -e /packaging.sh)       # its functions are zsh's
+}
+check "layout: every function of a script is called" called
 # Logs, records and objects of a run are not committed.
 leftovers() {
     grep -E '\.(log|tmp|orig|rej|o|bin|gguf|safetensors|jsonl)$' |
