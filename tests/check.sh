@@ -10,8 +10,8 @@
 #   canonical                true if the bits of this machine are canonical
 #   finish                   prints the tally; a script that ran no test has failed
 #   test_file NAME         prints the path FLOOR/test_NAME.c
-# Scripts run in tests/ and keep their files in $work. $fma is the flag for an FMA, if this processor has one:
-# without it plain C computes one slowly.
+# Scripts run in tests/ and keep their files in $work. $fma is -mfma if this processor has the instruction,
+# which plain C otherwise emulates slowly.
 work=build/work-$(basename "$0" .sh)
 mkdir -p "$work"
 tier=${TEST_TIER:-default}

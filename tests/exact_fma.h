@@ -1,11 +1,10 @@
-/* For the tests of kernels. Some libraries' fmaf is wrong (MinGW's rounds twice), and the header's own
- * is part of what they test. */
+/* Reference arithmetic for the tests of kernels. fmaf would not do: MinGW's rounds twice. */
 #ifndef EXACT_FMA_H
 #define EXACT_FMA_H
 #include <stdint.h>
 #include <string.h>
 
-/* Returns a*b with its own rounding: no compiler may make a sum of it a fused multiply-add. */
+/* Returns a*b rounded to float. The volatile keeps compilers from fusing it with a later sum. */
 static inline float exact_product(float a, float b)
 {
     volatile float p = a * b;

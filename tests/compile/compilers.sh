@@ -1,5 +1,5 @@
-# The core tests built by gcc and clang, with little and full optimization, for size and for 32 bits, and by a
-# small compiler. builds.sh compares the bits of more builds, which here run at night.
+# Builds the core tests with gcc and clang (little and full optimization, for size, for 32 bits) and with a small
+# compiler. The night tier adds -O0 and OpenMP; builds.sh compares the bits of those builds.
 . ./check.sh
 core() {
     "$@" -o "$work/all" all.c -lm || return 1

@@ -250,10 +250,14 @@ static text get_string(void)
 static bool get_key(text *key)
 {
     skip_space();
-    if (*next == '}') return next++, false;
-    next++;                             /* '{' or ',' */
-    skip_space();
-    if (*next == '}') return next++, false;
+    if (*next != '}') {
+        next++;                         /* '{' or ',' */
+        skip_space();
+    }
+    if (*next == '}') {
+        next++;
+        return false;
+    }
     *key = get_string();
     skip_space();
     next++;                             /* ':' */
@@ -276,7 +280,7 @@ static void skip_value(void)
     }
 }
 
-/* Reads an array of numbers: their count. Stores the first two. */
+/* Reads an array of numbers, stores the first two, and returns how many there are. */
 static int get_numbers(uint64_t *to)
 {
     int n = 0;

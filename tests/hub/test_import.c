@@ -687,6 +687,8 @@ TEST(import_keys_refused)
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
     import_refuses("llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 0",
                    "num_hidden_layers is 0; a positive number is expected");
+    import_refuses("gemma3_text", "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 0",
+                   "num_hidden_layers is 0; a positive number is expected");    /* has a default */
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": \"default\"",
                    "hidden_size is default; a value is expected");
     import_refuses("llama", "\"silu\"", "\"mish\"", "hidden_act is mish; a gate");

@@ -343,7 +343,8 @@ static void state_ways(const state_case *c)
     tfn_model_free(&m);
 }
 
-/* All cases. Below the full tier half precision only in some, and of all ways to load only six. */
+/* Runs all cases. Below the full tier only some run in half precision, and each loads its files in
+ * six ways of twelve. */
 static void state_all(void (*check)(const state_case *c))
 {
     for (int32_t i = 0; i < state_count(); i++)

@@ -134,8 +134,8 @@ static const char *tfn__activation_of(tfn_import *x, const tfn_key_rule *k, cons
     return "default";
 }
 
-/* True if the option is a size, for which 0 in a desc means a default: in a file it is an error. */
-static bool tfn__is_size(const tfn_key_rule *k)
+/* True if a file must give a number other than 0. In a desc 0 would mean a default. */
+static bool tfn__is_not_zero(const tfn_key_rule *k)
 {
     return !k->text || tfn__equal(k->option, "layers") || tfn__equal(k->option, "heads")
         || tfn__equal(k->option, "ffn");
@@ -150,7 +150,7 @@ static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     if (x->error.status != TFN_OK) return;
     if (tfn__equal(value, "default") && !tfn__equal(k->option, "rotary_scaling"))
         tfn__bad_key(x, k->key, value, "a value");
-    else if (k->key && tfn__is_size(k) && tfn__same_value(value, "0"))
+    else if (k->key && tfn__is_not_zero(k) && tfn__same_value(value, "0"))
         tfn__bad_key(x, k->key, value, "a positive number");
     else tfn_desc_set(d, k->option, value, &x->error);
 }
