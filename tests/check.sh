@@ -9,6 +9,7 @@
 #                            their ends do not count
 #   canonical                true if the bits of this machine are canonical
 #   finish                   prints the tally; a script that ran no test has failed
+#   long_cases             for TEST_WITHOUT: a third of the time of the core tests, and no code of their own
 #   test_file NAME         prints the path FLOOR/test_NAME.c
 # Scripts run in tests/ and keep their files in $work. $fma is -mfma if this processor has the instruction,
 # which plain C otherwise emulates slowly.
@@ -17,6 +18,8 @@ mkdir -p "$work"
 tier=${TEST_TIER:-default}
 passed=0 failed=0 lacking=0
 fma=$(if grep -qw fma /proc/cpuinfo 2> /dev/null; then echo -mfma; fi)
+
+long_cases='inits_scales, inits_rules, quant_recipes, mup_coordinates, options_models'
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }
 skip() { echo "skipped: $1: $2"; lacking=1; }

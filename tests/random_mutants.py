@@ -112,14 +112,14 @@ def statements(s):
                 continue
             text = s[at:end]
             m = re.match(r"return\s+(?=\S)", text)
-            d = re.match(r"(?:const\s+)?(?:unsigned\s+|struct\s+|signed\s+)?[A-Za-z_]\w*(?:\s+|\s*\*+\s*)(?:const\s+)?\w+\s*=\s*(?=[^={\s])", text)
+            d = re.match(r"(?:(?:const|volatile)\s+)?(?:unsigned\s+|struct\s+|signed\s+)?[A-Za-z_]\w*(?:\s+|\s*\*+\s*)(?:const\s+)?\w+\s*=\s*(?=[^={\s])", text)
             if m:
                 found.append(("return", at + m.end(), end))
             elif d and not text.startswith("return"):
                 found.append(("value", at + d.end(), end))
             elif re.match(r"(break|continue|goto\s+\w+|return)$", text):
                 found.append(("leave", at, end))
-            elif not re.match(r"(static|const|typedef|enum|extern|register)\b|(?:unsigned\s+|struct\s+)?\w+(\s+\**|\s*\*+\s+|\s\*+)\w+\s*(\[|,|$|=)", text):
+            elif not re.match(r"(static|const|volatile|typedef|enum|extern|register)\b|(?:unsigned\s+|struct\s+)?\w+(\s+\**|\s*\*+\s+|\s\*+)\w+\s*(\[|,|$|=)", text):
                 found.append(("statement", at, end))
             at = end + 1
     return [f for f in found if "#" not in s[f[1]:f[2]] and s[f[1]:f[2]].strip()]

@@ -1,6 +1,7 @@
 # Builds the core tests with gcc and clang (little and full optimization, for size, for 32 bits) and with a small
 # compiler. The night tier adds -O0 and OpenMP; builds.sh compares the bits of those builds.
 . ./check.sh
+[ "$tier" = night ] || export TEST_WITHOUT=$long_cases
 core() {
     "$@" -o "$work/all" all.c -lm || return 1
     TEST_TIER=quick "$work/all" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }

@@ -4,7 +4,7 @@
 # Kernels with vectors run next to guard pages under the address sanitizer, and in Valgrind, which
 # tracks sets up to AVX2, except those of many sizes, which take too long.
 . ./check.sh
-core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
+core() { "$@" -o "$work/all" all.c -lm && run "$work/all" $programs; }
 recipes() { "$@" -o "$work/variants" model/test_variants.c -lm && run "$work/variants"; }
 sizes=default           # of kernels next to guard pages; all sizes in the night tier
 [ "$tier" = night ] && sizes=full
@@ -18,6 +18,9 @@ export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktra
 plain="-DTFNORM_NO_SIMD $fma"
 compilers=clang         # gcc has the same runtimes, and slower code
 if [ "$tier" = night ] || ! have clang; then compilers="gcc clang"; fi
+threaded=$(for name in $(sed -n 's/^#define ALL_FILE .*, //p' all_list.h); do
+    if grep -qw threads "$(test_file "$name")"; then echo "$name"; fi
+done)                   # the programs of all.c with teams of threads
 for cc in $compilers; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
     for kind in address,undefined thread $([ "$cc" = gcc ] || echo memory); do
@@ -25,9 +28,10 @@ for cc in $compilers; do
             { skip "sanitizer $cc $kind" "its library is missing"; continue; }
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
+        programs=
+        if [ $kind = thread ]; then programs=$threaded; fi
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h
-        else            # these five take half of the time and run no code of their own
-            export TEST_WITHOUT='inits_scales, inits_rules, quant_recipes, mup_coordinates, options_models'
+        else export TEST_WITHOUT=$long_cases
         fi
         check "sanitizer $cc $kind" core "$@" $plain
         check "sanitizer $cc $kind, recipes" recipes "$@" $plain
