@@ -12992,10 +12992,9 @@ static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
     return tfn__max(step, TFN__CHUNK_FLOATS / rows / 16 * 16);
 }
 
-/* Returns the items in a chunk, if each takes `steps` multiplications. */
+/* Returns the items in a chunk for several threads, if each takes `steps` multiplications. */
 static ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps)
 {
-    if (tfn__serial(c)) return tfn__max(items, 1);
     return tfn__max(tfn__whole_parts(items, tfn__most_chunks(c), 1),
                     tfn__pieces(TFN__CHUNK_STEPS, tfn__max(steps, 1)));
 }
@@ -42381,7 +42380,7 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     } else if (k->form == TFN_KEY_INVERSE_ROOT) {
         tfn__put_float(&t, 1 / TFN__SQRT((float)v));
     } else {                                            /* TFN_KEY_SHARE */
-        if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
+        tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
     }
     tfn__end(&t);
     tfn__set_option(x, d, k, text);
@@ -44492,7 +44491,7 @@ static void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
     tfn_model_desc tried = *d;
     tfn_tensor t;
     if (!TFN__GGUF || x->error.status != TFN_OK) return;
-    if (d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
+    if (d->position != TFN_POSITION_ROTARY) return;
     if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
     if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE
         && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2

@@ -731,6 +731,56 @@ TEST(gguf_scales)
     remove("build/scale.gguf");
 }
 
+static void gguf_put_tensor(const char *name, uint64_t rank, const uint64_t *side, uint64_t type, uint64_t at)
+{
+    gguf_put_text(name);
+    gguf_put_number(rank, 4);
+    for (uint64_t k = 0; k < rank; k++) gguf_put_number(side[k & 1], 8);
+    gguf_put_number(type, 4);
+    gguf_put_number(at, 8);
+}
+
+/* Keys that scale the rates, and divisors of them, are one scaling too many. */
+TEST(gguf_two_scalings)
+{
+    static const struct { const char *key; unsigned value; } keys[] = {
+        { "context_length", 64 }, { "embedding_length", 16 }, { "block_count", 1 },
+        { "attention.head_count", 2 }, { "feed_forward_length", 32 }
+    };
+    static const uint64_t embedding[] = { 16, 10 }, rates[] = { 4 };
+    enum { KEYS = sizeof keys / sizeof *keys };
+    for (int linear = 0; linear < 2; linear++) {
+        tfn_import x = folders_import(NULL, 0, NULL);
+        tfn_model_desc d = folders_desc(true);
+        CASE("linear %d", linear);
+        gguf_begin("llama", 2, KEYS + 1 + 2 * (uint64_t)linear);
+        for (int i = 0; i < KEYS; i++) {
+            char key[60];
+            snprintf(key, sizeof key, "llama.%s", keys[i].key);
+            gguf_put_key(key, GGUF_U32);
+            gguf_put_number(keys[i].value, 4);
+        }
+        gguf_put_key("llama.attention.layer_norm_rms_epsilon", GGUF_F32);
+        gguf_put_number(0x3727c5ac, 4);                         /* 1e-5 */
+        if (linear) {
+            gguf_put_key("llama.rope.scaling.type", GGUF_STRING);
+            gguf_put_text("linear");
+            gguf_put_key("llama.rope.scaling.factor", GGUF_F32);
+            gguf_put_number(0x40000000, 4);                     /* 2 */
+        }
+        gguf_put_tensor("token_embd.weight", 2, embedding, 0, 0);
+        gguf_put_tensor("rope_freqs.weight", 1, rates, 0, 640);
+        while (gguf_size % 32) gguf_put_number(0, 1);
+        for (int i = 0; i < 164; i++) gguf_put_number(0x3f800000, 4);   /* 1 */
+        gguf_keep("build/scalings.gguf");
+        x.folder = "build/scalings.gguf";
+        tfn_import_peek(&x, &d);
+        if (linear) CHECK_SAYS(&x.error, "rope_freqs.weight does not divide");
+        else CHECK_OK(x.error.status, &x.error);
+        remove("build/scalings.gguf");
+    }
+}
+
 /* Keys and tensors that are invalid, each with its message. */
 TEST(gguf_wrong_by_hand)
 {
@@ -774,11 +824,7 @@ TEST(gguf_wrong_by_hand)
     gguf_says(bad);
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         gguf_begin("llama", 1, 0);
-        gguf_put_text(t[i].name);
-        gguf_put_number(t[i].rank, 4);
-        for (uint64_t k = 0; k < t[i].rank; k++) gguf_put_number(t[i].side[k & 1], 8);
-        gguf_put_number(t[i].type, 4);
-        gguf_put_number(t[i].at, 8);
+        gguf_put_tensor(t[i].name, t[i].rank, t[i].side, t[i].type, t[i].at);
         while (gguf_size % 32) gguf_put_number(0, 1);
         gguf_put_number(0, 8);
         gguf_says(t[i].says);
@@ -1403,6 +1449,7 @@ int main(void)
     RUN(gguf_values);
     RUN(gguf_long_keys);
     RUN(gguf_scales);
+    RUN(gguf_two_scalings);
     RUN(gguf_wrong_by_hand);
     RUN(gguf_tokens_by_hand);
     RUN(gguf_reads_fail);

@@ -302,6 +302,30 @@ TEST(cache_same_bits)
         }
 }
 
+/* A prompt so long that each pair of a sentence and a head is a chunk for threads: the same bits. */
+TEST(cache_pairs_of_threads)
+{
+    enum { TIME = 128 };
+    float wanted[CACHE_B * CACHE_V];
+    for (int threads = 1; threads <= 3; threads++) {
+        static int32_t tokens[CACHE_B * TIME];
+        tfn_model_desc d = cache_desc(2, TFN_CACHE_TYPE_FLOAT);
+        const float *last;
+        cache_run x;
+        CASE("%d threads", threads);
+        d.context = TIME;
+        d.threads = HOOK_THREADS(threads);
+        if (!cache_open(&x, &d, CACHE_B, TIME)) return;
+        cache_start(&x, 0, CACHE_B);
+        for (int32_t i = 0; i < CACHE_B * TIME; i++) tokens[i] = cache_token(i / TIME, i % TIME);
+        last = tfn_decoder_next(&x.d, tokens, TIME, NULL);
+        CHECK(last != NULL);
+        if (last && threads == 1) memcpy(wanted, last, sizeof wanted);
+        if (last) CHECK_BITS(last, wanted, sizeof wanted);
+        cache_close(&x);
+    }
+}
+
 /* The largest difference of two runs' logits, relative to the largest logit. */
 static double cache_gap(const float *a, const float *b)
 {
@@ -499,6 +523,7 @@ int main(void)
     RUN(cache_kernel);
     RUN(cache_queries_together);
     RUN(cache_same_bits);
+    RUN(cache_pairs_of_threads);
     RUN(cache_beside_floats);
     RUN(cache_of_halves);
     RUN(cache_beams);

@@ -744,13 +744,10 @@ TEST(step_updates_of_threads) { updates_compare(); }
 /* Cutting products into blocks, ranges of rows and columns, and sentences changes no bit. */
 TEST(step_blocks_of_threads) { blocks_compare(); }
 
-/* Returns whether threads share a run of `batch` sentences of `time` positions on a model that could
- * take 16 of 32. */
-static int step_pays(int32_t width, int32_t batch, int32_t time)
+/* A model of two layers that can take 16 sentences of 32 positions. */
+static tfn_model_desc step_pays_desc(int32_t width)
 {
     tfn_model_desc d = { 0 };
-    tfn_model m;
-    int pays;
     d.vocab = 64;
     d.layers = 2;
     d.width = width;
@@ -758,17 +755,32 @@ static int step_pays(int32_t width, int32_t batch, int32_t time)
     d.heads = 2;
     d.batch = 16;
     d.context = 32;
-    if (tfn_model_new(&m, &d, NULL) != TFN_OK) return -1;
+    return d;
+}
+/* Returns whether threads share a run of `batch` sentences of `source` and `time` positions, or -1
+ * in a build without threads. */
+static int step_pays_for(const tfn_model_desc *d, int32_t batch, int32_t source, int32_t time)
+{
+    tfn_model m;
+    int pays;
+    if (tfn_model_new(&m, d, NULL) != TFN_OK) return -1;
     m.run.batch = batch;
-    m.run.source = m.run.target = time;
+    m.run.source = source;
+    m.run.target = time;
     pays = lib_team_pays(&m.train, &m.run);
     tfn_model_free(&m);
     return pays;
+}
+static int step_pays(int32_t width, int32_t batch, int32_t time)
+{
+    const tfn_model_desc d = step_pays_desc(width);
+    return step_pays_for(&d, batch, time, time);
 }
 /* Small models and small batches run on one thread, because handing values over would take longer
  * than computing them. The same model has a team for a large batch. */
 TEST(step_teams_that_pay)
 {
+    tfn_model_desc d = step_pays_desc(256);
     if (step_pays(64, 16, 32) < 0) return;          /* a build without threads */
     CHECK_INT(step_pays(8, 16, 32), 0);
     CHECK_INT(step_pays(48, 16, 32), 0);
@@ -778,6 +790,28 @@ TEST(step_teams_that_pay)
     CHECK_INT(step_pays(64, 0, 0), 0);
     CHECK_INT(step_pays(256, 16, 32), 1);
     CHECK_INT(step_pays(256, 1, 4), 0);
+    CHECK_INT(step_pays(512, 1, 24), 1);            /* more weights than the caches hold */
+    CHECK_INT(step_pays(512, 1, 12), 0);
+
+    d.inference = true;                             /* nothing updates the weights */
+    CHECK_INT(step_pays_for(&d, 1, 4, 4), 1);
+
+    d = step_pays_desc(64);                         /* one position attends to a long source */
+    d.arch = TFN_ARCH_ENCODER_DECODER;
+    d.source_context = 512;
+    CHECK_INT(step_pays_for(&d, 1, 512, 1), 1);
+    CHECK_INT(step_pays_for(&d, 1, 256, 1), 0);
+
+    d = step_pays_desc(64);                         /* convolutions of frames, and a linear map */
+    d.arch = TFN_ARCH_ENCODER;
+    d.head = TFN_HEAD_NUMBERS;
+    d.numbers = 1;
+    d.layers = 1;
+    d.bands = 400;
+    d.context = 256;
+    CHECK_INT(step_pays_for(&d, 1, 200, 200), 1);
+    d.frame_map = TFN_FRAME_MAP_LINEAR;
+    CHECK_INT(step_pays_for(&d, 1, 200, 200), 0);
 }
 
 int main(void)

@@ -1375,6 +1375,7 @@ static const char *const hub_expressions[][3] = {
     { "(?i)[a-c]k", "xBKc\xe2\x84\xaa", "x|BK|c\xe2\x84\xaa" },
     { "(?i)S5", "xs5\xc5\xbf" "5", "x|s5|\xc5\xbf" "5" }, { "(?i)[Y-\\[]", "az[]", "a|z|[|]" },
     { "(?i)[z-{]", "aZ{}", "a|Z|{|}" }, { "(?i)[\\p{Lu}]", NULL, "no category of one case" },
+    { "(?i)[a\\p{Lu}]", NULL, "no category of one case" },
     { "(?i)[\\p{L}]", "1a2", "1|a|2" }, { "(?i)[\xc3\xa9]", NULL, "only ASCII" },
     { "(?i)[\xc2\x80]", NULL, "only ASCII" }, { "(?i)[a-\xc2\x80]", NULL, "only ASCII" },
     { "(?i)[a-\x7f]", "xA\x7f" "5", "x|A|\x7f|5" },
@@ -2948,6 +2949,38 @@ TEST(hub_id_0)
 #undef HUB_BYTES
 }
 
+/* A piece longer than any token behind an additional space, and a long word that ends with an unknown
+ * token of one byte. */
+TEST(hub_long_pieces)
+{
+    enum { LETTERS = 1000 };
+    static const char *const json[] = {
+        "{'pre_tokenizer':{'type':'ByteLevel','add_prefix_space':true},'decoder':{'type':'ByteLevel'},"
+        "'model':{'type':'BPE','ignore_merges':true,'vocab':{'\\u0120a':0,'a':1,'\\u0120':2},'merges':[]}}",
+        "{'pre_tokenizer':{'type':'WhitespaceSplit'},'model':{'type':'BPE','unk_token':'u',"
+        "'vocab':{'aa':0,'a':1,'c':2,'u':3},'merges':['a a']}}"
+    };
+    static char text[LETTERS + 2];
+    static int32_t ids[8 * LETTERS];
+    memset(text, 'a', LETTERS);
+    text[LETTERS] = 'x';
+    for (int which = 0; which < 2; which++) {
+        const int32_t first = which ? 0 : 2, others = which ? 0 : 1;
+        const ptrdiff_t count = which ? LETTERS / 2 + 1 : LETTERS + 1;
+        hub_box b = hub_quoted(json[which]);
+        CASE("%s", which ? "an unknown letter" : "a space");
+        CHECK_INT(b.status, TFN_OK);
+        if (!which) text[LETTERS] = 0;
+        CHECK_INT(hub_encoded(&b.k, text, ids, 8 * LETTERS), count);
+        text[LETTERS] = 'x';
+        CHECK_INT(ids[0], first);
+        for (ptrdiff_t i = 1; i < count - which; i++)
+            if (ids[i] != others) FAIL("token %d is %d", (int)i, (int)ids[i]);
+        if (which) CHECK_INT(ids[count - 1], 3);
+        free(b.mem);
+    }
+}
+
 /* Characters beside the surrogates, and a score with a long exponent. */
 TEST(hub_small_values)
 {
@@ -3518,6 +3551,7 @@ int main(void)
     RUN(hub_model_ends);
     RUN(hub_small_refused);
     RUN(hub_id_0);
+    RUN(hub_long_pieces);
     RUN(hub_small_values);
     RUN(hub_unknown_bytes);
     RUN(hub_ends_of_tables);

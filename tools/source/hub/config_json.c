@@ -182,7 +182,7 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     } else if (k->form == TFN_KEY_INVERSE_ROOT) {
         tfn__put_float(&t, 1 / TFN__SQRT((float)v));
     } else {                                            /* TFN_KEY_SHARE */
-        if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
+        tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
     }
     tfn__end(&t);
     tfn__set_option(x, d, k, text);

@@ -775,7 +775,7 @@ SHARED void tfn__gguf_find_scaling(tfn_import *x, tfn_model_desc *d)
     tfn_model_desc tried = *d;
     tfn_tensor t;
     if (!TFN__GGUF || x->error.status != TFN_OK) return;
-    if (d->position != TFN_POSITION_ROTARY || d->heads < 1) return;
+    if (d->position != TFN_POSITION_ROTARY) return;
     if (!tfn_file_find(&x->file, "rope_freqs.weight", &t)) return;
     if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE
         && t.count == tfn__value_or(d->rotary_size, tfn__head_size(d)) / 2

@@ -113,10 +113,9 @@ SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
     return tfn__max(step, TFN__CHUNK_FLOATS / rows / 16 * 16);
 }
 
-/* Returns the items in a chunk, if each takes `steps` multiplications. */
+/* Returns the items in a chunk for several threads, if each takes `steps` multiplications. */
 SHARED ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps)
 {
-    if (tfn__serial(c)) return tfn__max(items, 1);
     return tfn__max(tfn__whole_parts(items, tfn__most_chunks(c), 1),
                     tfn__pieces(TFN__CHUNK_STEPS, tfn__max(steps, 1)));
 }
