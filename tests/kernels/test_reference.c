@@ -151,7 +151,7 @@ static void reference_softmax_of(const lib_reference *ref, const tfn_kernels *k,
     k->softmax_backward(d->at[10], d->at[3], d->at[8], size.rows, size.cols, true);
     ref->softmax_backward(d->at[11], d->at[3], d->at[8], size.rows, size.cols);
     reference_compare("softmax", k, size, d->at[8], d->at[9], n);
-    reference_compare("dx of softmax", k, size, d->at[10], d->at[11], n);
+    reference_compare("dx of softmax", k, size, d->at[10], d->at[11], n + size.cols);
 }
 TEST(reference_softmax) { reference_each(reference_softmax_of); }
 

@@ -520,7 +520,7 @@ TEST(inits_mix)
 {
     static const tfn_mix_rule rules[] = {
         { 0, true, false, false, 0 }, { 3, false, false, false, 2 }, { 0, false, false, true, 2 },
-        { 0, false, true, false, 2 }, { 0, true, true, true, 2 }
+        { 0, false, true, false, 2 }, { 0, true, true, true, 2 }, { 0, false, false, false, 1 }
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const tfn_mix_rule *rule = &rules[i];

@@ -620,6 +620,8 @@ TEST(options_messages)
     X(d.norm = "qwertyuiop", NOT_FOUND, "no norm is called qwertyuiop")                           \
     X(d.norm = "qwertyuiop"; d.init = "xaviar", NOT_FOUND, "no norm is called qwertyuiop")        \
     X(d.decoder_norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")  \
+    X(d.norm = "crmsnorm"; d.decoder_norm = "rmsnorm", BAD_OPTION,                                \
+      "crmsnorm must be the norm of both stacks")                                                 \
     X(d.norm = "crmsnorm"; d.width = d.heads = 1, BAD_OPTION,                                     \
       "width is 1; crmsnorm needs at least 2")                                                    \
     X(d.mup_base_width = 32; d.qk_norm = TFN_QK_NORM_UNIT, UNSUPPORTED,                           \

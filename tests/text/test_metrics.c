@@ -268,6 +268,7 @@ TEST(metrics_numbers)
 {
     static const int32_t wanted[] = { 1, 2, -1, 3, 4, 5, -1, -1, -1, -1, 4, -1 };
     static const int32_t found[] = { 1, 2, 9, 3, 0, 5, 1, 2, 3, 1, 4, 1 };
+    static const int32_t first[] = { 0, 1 };            /* of equal logits, the first is found */
     float logits[12 * 6];
     tfn_accuracy a, b;
     memset(&a, 0, sizeof a);
@@ -278,6 +279,9 @@ TEST(metrics_numbers)
         for (int v = 0; v < 6; v++) logits[6*i + v] = v == found[i] ? 1 : -(float)v;
     tfn_accuracy_add_logits(&b, logits, wanted, 4, 3, 6);
     CHECK_BITS(&a, &b, sizeof a);
+    memset(logits, 0, sizeof logits);
+    tfn_accuracy_add_logits(&b, logits, first, 1, 2, 6);
+    CHECK_INT(b.right, a.right + 1);
     CHECK_CLOSE(tfn_perplexity(10 * log(7), 10), 7, 1e-14);
     CHECK_CLOSE(tfn_bits_per_byte(6 * log(2), 3), 2, 1e-14);
     CHECK(isnan(tfn_perplexity(1, 0)) && isnan(tfn_bits_per_byte(1, 0)));
