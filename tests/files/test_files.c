@@ -412,12 +412,20 @@ TEST(files_index)
         "{\"weight_map\":{}}x", "{\"weight_map\":{},\"weight_map\":{}}",
             "{\"weight_map\":{\"a\":\"c:x\"}}" };
     char file[32];
+    static char work[sizeof good + 63];
     tfn_file f = files_from(good, sizeof good - 1);
     FILES_OK(tfn_index_open(&f), f);
     CHECK(tfn_file_text(&f, "b", file, sizeof file) == 15 && !strcmp(file, "x-2.safetensors"));
     CHECK(tfn_file_text(&f, "a", file, sizeof file) == 15
           && !tfn_file_text(&f, "c", file, sizeof file));
     tfn_file_close(&f);
+    f = files_from(good, sizeof good - 1);
+    f.work = work;
+    f.work_size = sizeof good - 1 + 63;
+    FILES_OK(tfn_index_open(&f), f);
+    tfn_file_close(&f);
+    f.work_size--;
+    files_says(tfn_index_open(&f), &f.error, TFN_NO_MEMORY, "are needed");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         f = files_from(bad[i], strlen(bad[i]));
         if (tfn_index_open(&f) != TFN_BAD_FORMAT) FAIL("accepted: %s", bad[i]);

@@ -403,6 +403,8 @@ static const struct { const char *options, *family, *says; } export_own[] = {
     { "recipe=gpt2", "gpt2", "\"gelu_new\"" },
     { "recipe=gpt2 activation=relu untied=true scale_by_layer=true", "gpt2", "\"relu\"" },
     { "recipe=pre", "gpt2", "\"n_inner\": 64" },
+    { "recipe=pre rotary_base=500 rotary_size=2 rotary_period=2 rotary_factor=3 rotary_low=2"
+      " rotary_high=9 rotary_context=5", "gpt2", "\"n_inner\": 64" },
     { "recipe=pre norm_eps=0.25", "gpt2", "\"layer_norm_epsilon\": 0.25" },
     { "recipe=pre-rms position=rotary no_bias=true activation=swiglu", "llama",
       "\"tie_word_embeddings\": true" },

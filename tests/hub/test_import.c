@@ -864,6 +864,7 @@ TEST(import_key_classes)
     import_insists("gpt_neox", "\"partial_rotary_factor\": 1e300", "is 1e300; a smaller number");
     import_insists("gpt_neo", "\"attention_types\": [[[\"global\"]]]",
                    "attention_types has 0 layers, there are");
+    import_accepts("smollm3", "\"no_rope_layers\": [0, 0, 0]");
     import_accepts("qwen2", "\"layer_types\": [\"full_attention\", \"full_attention\"]");
 }
 

@@ -474,6 +474,16 @@ TEST(tokenize_memory)
     d = tokenize_desc(TFN_TOKENIZER_BPE, 2147483647);
     d.words = d.word_bytes = 1 << 30;
     CHECK(tfn_trainer_size(&d) > 2147483647 || sizeof(size_t) < 8);
+    for (int kind = 0; kind < 3; kind++) {          /* by default words have room for 12 bytes each */
+        static const tfn_tokenizer_kind kinds[] = { TFN_TOKENIZER_BPE, TFN_TOKENIZER_WORDS,
+                                                    TFN_TOKENIZER_CHARACTERS };
+        d = tokenize_desc(kinds[kind], 300);
+        d.words = 1000;
+        own = tfn_trainer_size(&d);
+        d.word_bytes = kind < 2 ? 12000 : 4000;
+        CASE("kind %d", (int)kinds[kind]);
+        CHECK_INT(own, tfn_trainer_size(&d));
+    }
     memset(&s, 0, sizeof s);
     CHECK_INT(tfn_tokenizer_init(&k, &s, mem, size), TFN_BAD_OPTION);
     free(mem);

@@ -699,10 +699,7 @@ SHARED int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64
     }
     if (!(o->part[part].rule->form & TFN__FORM_ORDERED)) return (int32_t)part;
     for (int64_t i = head * size; i < (head + 1) * size; i++)
-        if (tfn__output_at(o->part + part, d, i) == place) {
-            *j = i;
-            break;
-        }
+        if (tfn__output_at(o->part + part, d, i) == place) *j = i;
     return (int32_t)part;
 }
 TFN__RARE_END

@@ -653,7 +653,6 @@ static void tfn__gguf_check(tfn_export *x, const tfn_model *m)
 {
     const tfn_dtype t = x->dtype;
     tfn__check_export(x, m);
-    if (x->error.status != TFN_OK) return;
     if (t && t != TFN_DTYPE_F32 && t != TFN_DTYPE_F16 && t != TFN_DTYPE_BF16
         && t != TFN_DTYPE_Q8_0 && t != TFN_DTYPE_Q4_0)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16, BF16, Q8_0 or Q4_0 "

@@ -455,24 +455,30 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     tfn__put_int(&p->text, NULL, (int64_t)(begin + (uint64_t)count * each), "]}");
 }
 
+/* Put the tensors among the last n items, which are keys and values. */
+static void tfn__put_items(tfn__pickle *p, size_t n)
+{
+    for (size_t i = p->depth - n; i < p->depth; i += 2) {
+        const tfn__pickled key = p->stack[i];
+        const tfn__pickled value = p->stack[i + 1];
+        if (key.kind != TFN__PK_TEXT || value.kind != TFN__PK_TENSOR) continue;
+        if (tfn__fine(p->f)) tfn__put_pickled(p, &key, &value);
+        if (p->text.used > TFN__HEADER_MOST)
+            tfn__file_fail(p->f, TFN_TOO_LARGE, "data.pkl has too many tensors", NULL, 0, 0);
+    }
+}
+
 /* Set the keys and values above the mark, or the last two items, in the dictionary below them. Only
  * the pickle's first dictionary has the tensors; others are inside it. */
 static void tfn__pickle_set(tfn__pickle *p, size_t n, bool marked)
 {
     const size_t below = n + marked + 1;
-    if (n % 2 || p->depth < below || p->stack[p->depth - below].kind != TFN__PK_DICT) {
+    if (n % 2 || p->depth < below || p->stack[p->depth - below].kind != TFN__PK_DICT)
         tfn__pickle_bad(p);
-        return;
+    else {
+        if (p->depth == below) tfn__put_items(p, n);
+        p->depth -= n + marked;
     }
-    for (size_t i = p->depth - n; i < p->depth; i += 2) {
-        const tfn__pickled key = p->stack[i];
-        const tfn__pickled value = p->stack[i + 1];
-        if (p->depth != below || key.kind != TFN__PK_TEXT || value.kind != TFN__PK_TENSOR) continue;
-        if (tfn__fine(p->f)) tfn__put_pickled(p, &key, &value);
-        if (p->text.used > TFN__HEADER_MOST)
-            tfn__file_fail(p->f, TFN_TOO_LARGE, "data.pkl has too many tensors", NULL, 0, 0);
-    }
-    p->depth -= n + marked;
 }
 
 /* -- pickle: operations ---------------------------------------------------------------------- */
