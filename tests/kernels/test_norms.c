@@ -544,6 +544,35 @@ TEST(norms_points)
                 norms_point_case((tfn_squash_kind)squash, c < 5 ? 4 : 2, norms_cols[c], which);
 }
 
+/* The columns of a row are summed in 16 lanes. f' is 1 at values this small. */
+TEST(norms_point_lanes)
+{
+    enum { COLS = 100 };
+    float x[COLS], dy[COLS], dalpha, dshift, lanes[2][16];
+    tfn_point_args p;
+    memset(&p, 0, sizeof p);
+    memset(lanes, 0, sizeof lanes);
+    norms_fill(dy, COLS);
+    for (int i = 0; i < COLS; i++) {
+        x[i] = (float)(1 + i % 7) * (float)1e-20;
+        lanes[0][i % 16] += dy[i] * x[i];
+        lanes[1][i % 16] += dy[i];
+    }
+    p.squash = TFN_SQUASH_TANH;
+    p.x = x;
+    p.dy = dy;
+    p.dalpha = &dalpha;
+    p.dshift = &dshift;
+    p.rows = 1;
+    p.cols = COLS;
+    tfn_point_params_backward(tfn_kernels_for(TFN_ISA_BEST), &p);
+    for (int half = 8; half; half /= 2)
+        for (int i = 0; i < half; i++)
+            for (int which = 0; which < 2; which++) lanes[which][i] += lanes[which][i + half];
+    CHECK_BITS(&dalpha, lanes[0], sizeof dalpha);
+    CHECK_BITS(&dshift, lanes[1], sizeof dshift);
+}
+
 /* Values and derivatives over a wide range, and far away. */
 TEST(norms_squash_accuracy)
 {
@@ -1035,6 +1064,7 @@ int main(void)
     RUN(norms_lengths);
     RUN(norms_no_columns);
     RUN(norms_points);
+    RUN(norms_point_lanes);
     RUN(norms_squash_accuracy);
     RUN(norms_seed);
     RUN(norms_batch);
