@@ -1,6 +1,9 @@
 /* The whole header, and access to its private functions (lib.h): for a test that is compiled by
  * hand, and for programs that need one compile. library.mk makes the same from the parts. */
 #include "hook.h"
+extern int lib_always_teams;
+#undef TFN__ALWAYS_TEAMS
+#define TFN__ALWAYS_TEAMS lib_always_teams
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

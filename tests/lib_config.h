@@ -1,6 +1,9 @@
 /* Included before the first line of each part that library.mk compiles. Turns threads on; in the
  * build in double, `float` becomes double, which no system header may see. */
 #include "hook.h"
+extern int lib_always_teams;
+#undef TFN__ALWAYS_TEAMS
+#define TFN__ALWAYS_TEAMS lib_always_teams
 #ifdef TFN__DOUBLE
 #include <errno.h>
 #include <limits.h>

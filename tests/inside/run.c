@@ -5,6 +5,7 @@
 #include "../../tools/source/tape/run.c"
 #endif
 
+int lib_always_teams = 1;
 int lib_team_pays(const tfn_tape *t, const tfn_run *r)
 {
 #ifdef TFN__TEAMS

@@ -814,6 +814,35 @@ TEST(step_teams_that_pay)
     CHECK_INT(step_pays_for(&d, 1, 200, 200), 0);
 }
 
+/* Runs that a team shares, and runs of one thread between them: the bits of one thread alone. */
+TEST(step_some_teams)
+{
+    static const int32_t sentences[] = { 16, 1, 1, 16, 1, 16 };
+    uint64_t hash[2] = { 0, 0 };
+    if (step_pays(64, 16, 32) < 0) return;          /* a build without threads */
+    lib_always_teams = 0;
+    for (int which = 0; which < 2; which++) {
+        tfn_model_desc d = step_pays_desc(64);
+        int32_t ids[16 * 32];
+        tfn_batch b = { 0 };
+        tfn_model m;
+        d.threads = HOOK_THREADS(which ? 3 : 1);
+        CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+        for (int i = 0; i < 16 * 32; i++) ids[i] = i * 7 % 64;
+        b.tokens = b.targets = ids;
+        b.time = 32;
+        for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+            b.batch = sentences[i];
+            CHECK(tfn_model_step(&m, &b, NULL) == TFN_OK);
+            CHECK_INT(lib_team_pays(&m.train, &m.run), sentences[i] > 1);
+        }
+        hash[which] = tfn_model_hash(&m);
+        tfn_model_free(&m);
+    }
+    lib_always_teams = 1;
+    CHECK(hash[0] == hash[1]);
+}
+
 int main(void)
 {
     RUN(step_recipes);
@@ -840,5 +869,6 @@ int main(void)
     RUN(step_updates_of_threads);
     RUN(step_blocks_of_threads);
     RUN(step_teams_that_pay);
+    RUN(step_some_teams);
     return DONE();
 }
