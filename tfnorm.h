@@ -33946,11 +33946,10 @@ static void tfn__put_words(tfn__steps *x, const int32_t *words, int32_t count)
 /* Put a text: its bytes, then the text, four bytes a word. */
 static void tfn__put_text_words(tfn__steps *x, tfn__reader string)
 {
-    const int32_t head = x->used;
+    const int32_t head = x->used++;
     uint8_t byte[4] = { 0, 0, 0, 0 };
     int32_t bytes = 0;
     int32_t word;
-    tfn__put_word(x, 0);
     if (tfn__accept(&string, '"')) for (;;) {
         uint8_t code[4];
         size_t n;
@@ -33976,7 +33975,7 @@ static int32_t tfn__begin_step(tfn__steps *x, int32_t kind)
         tfn__fail(x->e, TFN_TOO_LARGE, "tokenizer",
                   "more than %d steps of a normalizer or pre_tokenizer", TFN__MOST_STEPS, 0);
     tfn__put_word(x, kind);
-    tfn__put_word(x, 0);
+    x->used++;
     return x->used - TFN__STEP_HEAD;
 }
 static void tfn__end_step(tfn__steps *x, int32_t begin)
@@ -34093,7 +34092,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
         tfn__end_step(x, begin);
     } else if (tfn__json_says(value[0], "Replace\"")) {
         begin = tfn__begin_step(x, TFN__STEP_REPLACE);
-        tfn__put_word(x, 0);
+        x->used++;
         tfn__put_pattern(x, value[1]);
         if (x->to) x->to[begin + TFN__STEP_HEAD] = x->used - begin - TFN__STEP_HEAD - 1;
         tfn__put_text_words(x, value[2]);
@@ -40161,8 +40160,8 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     float part[TFN__CHUNK];
     tfn_tensor t;
     for (int32_t k = 0; k < count; k++) {
-        if (!tfn__find_tensor(f + k, m, i, &t)) return false;
-        if (tfn_file_read(f + k, &t, part, at, n) != TFN_OK) return false;
+        if (!tfn__find_tensor(f + k, m, i, &t) || tfn_file_read(f + k, &t, part, at, n) != TFN_OK)
+            return false;
         for (int64_t j = 0; j < n; j++) sum[j] += (double)part[j];
     }
     for (int64_t j = 0; j < n; j++) to[j] = (float)(sum[j] / count);

@@ -2435,11 +2435,11 @@ TEST(files_paths)
     files_place_clear(&p);
     here = open(".", O_RDONLY);
     CHECK(here >= 0 && chdir(p.folder) == 0);
-    f = files_at("x");                                          /* no folder in the path */
+    f = files_at("here");                                       /* no folder in the path */
     FILES_OK(tfn_model_save(&f, &p.model, NULL), f);
     FILES_OK(tfn_model_load(&p.model, &f), f);
     CHECK(fchdir(here) == 0 && close(here) == 0);
-    CHECK(S_ISREG(files_mode(files_path(&p, "x"))) && files_temporaries(p.folder) == 0);
+    CHECK(S_ISREG(files_mode(files_path(&p, "here"))) && files_temporaries(p.folder) == 0);
     files_place_drop(&p);
 }
 

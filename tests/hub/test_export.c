@@ -818,6 +818,7 @@ TEST(export_blocked)
 {
     static const char *const names[] = { "tokenizer.json", "tokenizer_config.json", "config.json" };
     static const char weights[] = "build/export-blocked/model.safetensors";
+    tfn_export x;
     tfn_tokenizer_source s;
     tfn_tokenizer k;
     tfn_model m;
@@ -834,7 +835,6 @@ TEST(export_blocked)
     CHECK_OK(tfn_tokenizer_init(&k, &s, mem, size), &k.error);
     for (int i = 0; i < 3; i++) {
         char path[100];
-        tfn_export x;
         CASE("%s", names[i]);
         snprintf(path, sizeof path, "build/export-blocked/%s", names[i]);
         memset(&x, 0, sizeof x);
@@ -847,6 +847,15 @@ TEST(export_blocked)
         CHECK(i == 0 || access("build/export-blocked/tokenizer.json", F_OK) != 0);
         CHECK_INT(rmdir(path), 0);
     }
+    CASE("another tokenizer");                      /* which the export did not write */
+    folders_write("build/export-blocked/tokenizer.json", "{}", 2);
+    memset(&x, 0, sizeof x);
+    x.folder = "build/export-blocked";
+    CHECK_INT(mkdir("build/export-blocked/config.json", 0777), 0);
+    CHECK(tfn_export_write(&x, &m) != TFN_OK);
+    CHECK(access(weights, F_OK) != 0);
+    CHECK_INT(remove("build/export-blocked/tokenizer.json"), 0);
+    CHECK_INT(rmdir("build/export-blocked/config.json"), 0);
     CHECK_INT(rmdir("build/export-blocked"), 0);
     free(mem);
     tfn_model_free(&m);

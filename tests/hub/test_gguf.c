@@ -1090,7 +1090,8 @@ TEST(gguf_tokens_kept)
         GGUF_BYTES GGUF_ADDED GGUF_FRAME("", "," GGUF_ID("e")) GGUF_MODEL,
         GGUF_BYTES GGUF_MODEL,
         GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, "", ""),
-        GGUF_PIECES "'added_tokens':[{'id':10,'content':'x" GGUF_MARK "y'}]," GGUF_DECODER
+        GGUF_PIECES "'added_tokens':[{'id':10,'content':'x" GGUF_MARK "y'},{'id':11,'content':"
+            "'x\xe3\x81\x81y'}]," GGUF_DECODER
             GGUF_BPE(GGUF_FALLBACK, GGUF_ABC, "'a b','b c','a bc','ab c'"),
         GGUF_PIECES GGUF_DECODER GGUF_BPE(GGUF_FALLBACK, GGUF_ABC ",'" GGUF_MARK
             "ab':12,'\xe2\x82\xac':11,'\xe2\x96\x82':13",

@@ -748,6 +748,8 @@ TEST(import_keys_refused)
                    "attention_types is near; local or global is expected");
     import_refuses("gpt_neo", "\"attention_layers\"", "\"attention_layers\": 3, \"_\"",
                    "attention_layers has 0 layers, there are 3");
+    import_refuses("smollm3", "\"vocab_size\": 31\n}", "\"vocab_size\": 31\n} x",
+                   "its end is expected");
     import_refuses("smollm3", "\"no_rope_layers\": [", "\"no_rope_layers\": [1, ",
                    "no_rope_layers has 4 layers, there are 3");
     import_refuses("smollm3", "\"use_sliding_window\": false", "\"use_sliding_window\": true",
@@ -1653,6 +1655,13 @@ TEST(import_pickles_broken)
     CHECK_INT(f.error.status, TFN_UNSUPPORTED);
     CHECK_SAYS(&f.error, "before 1.6");
     CHECK(tfn_pickle_open(NULL) == TFN_NULL);
+    import_put_file("broken.bin", "PK", 2);
+    memset(&f, 0, sizeof f);
+    f.path = "build/broken.bin";
+    CHECK(tfn_pickle_open(&f) != TFN_OK);
+    CHECK(!f.stream);                                   /* it was closed */
+    tfn_file_close(&f);
+    remove(f.path);
 }
 
 /* In import_zip: an archive with a/data.pkl and a/data/0, which has 8 floats or `wide` bytes. zip64:

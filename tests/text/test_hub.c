@@ -2965,6 +2965,22 @@ TEST(hub_short_pieces)
     free(b.mem);
 }
 
+/* ignore_merges without a pre_tokenizer: a whole text that is a token is not cut. */
+TEST(hub_whole_text)
+{
+    hub_box b = hub_quoted("{'normalizer':{'type':'Prepend','prepend':'\xe2\x96\x81'},'decoder':{"
+        "'type':'Sequence','decoders':[{'type':'Replace','pattern':{'String':'\xe2\x96\x81'},"
+        "'content':' '},{'type':'ByteFallback'},{'type':'Fuse'},{'type':'Strip','content':' ','start':1,"
+        "'stop':0}]},'model':{'type':'BPE','ignore_merges':true,'unk_token':'<u>','fuse_unk':true,"
+        "'byte_fallback':true,'vocab':{'<u>':0,'a':1,'b':2,'\xe2\x96\x81':3,"
+        "'\xe2\x96\x81" "ab':4},'merges':[]}}");
+    char message[300];
+    if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+    hub_is(&b.k, "ab", "4");
+    hub_is(&b.k, "aba", "3 1 2 1");
+    free(b.mem);
+}
+
 /* A piece longer than any token behind an additional space, and a long word that ends with an unknown
  * token of one byte. */
 TEST(hub_long_pieces)
@@ -3454,6 +3470,30 @@ TEST(hub_plain_vocabularies)
     }
 }
 
+/* merges.txt: two tokens a line that make a third. */
+TEST(hub_merges_refused)
+{
+    static const char json[] = "{\"a\":0,\"b\":1,\"ab\":2}";
+    static const char *const rows[] = { "a b\n", "a \n", "a c\n", "ab\n", " b\n", "b a\n", "a bb\n" };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tfn_tokenizer_source s;
+        char message[300];
+        hub_box b;
+        memset(&s, 0, sizeof s);
+        s.vocab = json;
+        s.vocab_size = sizeof json - 1;
+        s.merges = rows[i];
+        s.merges_size = strlen(rows[i]);
+        b = hub_make(&s);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CASE("row %d", (int)i);
+        if (!i) CHECK_INT(b.status, TFN_OK);
+        else if (b.status != TFN_BAD_FORMAT || !strstr(message, "merge 0 is not two tokens"))
+            FAIL("says '%s'", message);
+        free(b.mem);
+    }
+}
+
 /* Models of SentencePiece whose training or rules are replaced by what follows: without <s>, with an
  * id that is none, with an empty table of replacements. */
 TEST(hub_model_frames)
@@ -3616,6 +3656,7 @@ int main(void)
     RUN(hub_small_refused);
     RUN(hub_id_0);
     RUN(hub_short_pieces);
+    RUN(hub_whole_text);
     RUN(hub_long_pieces);
     RUN(hub_small_values);
     RUN(hub_unknown_bytes);
@@ -3627,6 +3668,7 @@ int main(void)
     RUN(hub_added_room);
     RUN(hub_counts);
     RUN(hub_plain_vocabularies);
+    RUN(hub_merges_refused);
     RUN(hub_model_frames);
     RUN(hub_marian_pieces);
     RUN(hub_marian_unknown);

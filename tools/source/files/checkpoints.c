@@ -596,8 +596,8 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     float part[TFN__CHUNK];
     tfn_tensor t;
     for (int32_t k = 0; k < count; k++) {
-        if (!tfn__find_tensor(f + k, m, i, &t)) return false;
-        if (tfn_file_read(f + k, &t, part, at, n) != TFN_OK) return false;
+        if (!tfn__find_tensor(f + k, m, i, &t) || tfn_file_read(f + k, &t, part, at, n) != TFN_OK)
+            return false;
         for (int64_t j = 0; j < n; j++) sum[j] += (double)part[j];
     }
     for (int64_t j = 0; j < n; j++) to[j] = (float)(sum[j] / count);

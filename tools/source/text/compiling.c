@@ -81,11 +81,10 @@ static void tfn__put_words(tfn__steps *x, const int32_t *words, int32_t count)
 /* Put a text: its bytes, then the text, four bytes a word. */
 static void tfn__put_text_words(tfn__steps *x, tfn__reader string)
 {
-    const int32_t head = x->used;
+    const int32_t head = x->used++;
     uint8_t byte[4] = { 0, 0, 0, 0 };
     int32_t bytes = 0;
     int32_t word;
-    tfn__put_word(x, 0);
     if (tfn__accept(&string, '"')) for (;;) {
         uint8_t code[4];
         size_t n;
@@ -111,7 +110,7 @@ static int32_t tfn__begin_step(tfn__steps *x, int32_t kind)
         tfn__fail(x->e, TFN_TOO_LARGE, "tokenizer",
                   "more than %d steps of a normalizer or pre_tokenizer", TFN__MOST_STEPS, 0);
     tfn__put_word(x, kind);
-    tfn__put_word(x, 0);
+    x->used++;
     return x->used - TFN__STEP_HEAD;
 }
 static void tfn__end_step(tfn__steps *x, int32_t begin)
@@ -228,7 +227,7 @@ static void tfn__normalizer_step(tfn__steps *x, tfn__reader part)
         tfn__end_step(x, begin);
     } else if (tfn__json_says(value[0], "Replace\"")) {
         begin = tfn__begin_step(x, TFN__STEP_REPLACE);
-        tfn__put_word(x, 0);
+        x->used++;
         tfn__put_pattern(x, value[1]);
         if (x->to) x->to[begin + TFN__STEP_HEAD] = x->used - begin - TFN__STEP_HEAD - 1;
         tfn__put_text_words(x, value[2]);
