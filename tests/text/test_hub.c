@@ -3378,7 +3378,6 @@ TEST(hub_odd_tokens)
     free(b.mem);
 }
 
-/* Without a buffer, the count has room for all ids of the text in NFC. */
 /* An added token that is in the vocabulary takes no more room. */
 TEST(hub_added_room)
 {
@@ -3398,6 +3397,7 @@ TEST(hub_added_room)
     CHECK_INT(size[1], size[0]);
 }
 
+/* Without a buffer, the count has room for all ids of the text in NFC. */
 TEST(hub_counts)
 {
     static char text[3001];
@@ -3613,15 +3613,12 @@ TEST(hub_blob_rows)
         const tfn_tokenizer_source s = hub_of_blob(blob, size);
         hub_box b;
         char message[300];
-        clock_t begin;
         blob[6] = (unsigned char)('0' + rows[i].form);
         memcpy(blob + 8, rows[i].body, rows[i].bytes);
         hub_put_sum(blob, size);
-        begin = clock();
         b = hub_make(&s);
         tfn_error_text(&b.k.error, message, sizeof message);
         CASE("row %d", (int)i);
-        CHECK(clock() - begin < CLOCKS_PER_SEC);        /* a wrong number of ids is not counted to */
         if (rows[i].says) {
             if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
         } else if (b.status != TFN_OK) FAIL("says '%s'", message);
