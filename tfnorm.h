@@ -2810,8 +2810,7 @@ typedef struct tfn_accuracy { int64_t right, tokens, right_rows, rows; } tfn_acc
  * of its other positions are. */
 TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
                                  ptrdiff_t rows, ptrdiff_t cols);
-/* The same for logits (rows, cols, V): the largest logit gives the token found, the first of equal
- * ones. */
+/* The same for logits (rows, cols, V): the token found is the first one with the largest logit. */
 TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
                                         const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
                                         int32_t vocab);
@@ -12993,7 +12992,7 @@ static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
     return tfn__max(step, TFN__CHUNK_FLOATS / rows / 16 * 16);
 }
 
-/* Returns the items in a chunk for several threads, if each takes `steps` multiplications. */
+/* Returns the items in a chunk when threads share them. Each takes `steps` multiplications. */
 static ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps)
 {
     return tfn__max(tfn__whole_parts(items, tfn__most_chunks(c), 1),
@@ -43361,7 +43360,7 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     tfn__put_int(&p->text, NULL, (int64_t)(begin + (uint64_t)count * each), "]}");
 }
 
-/* Put the tensors among the last n items, which are keys and values. */
+/* Put the tensors among the last n items, which are pairs of a key and a value. */
 static void tfn__put_items(tfn__pickle *p, size_t n)
 {
     for (size_t i = p->depth - n; i < p->depth; i += 2) {

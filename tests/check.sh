@@ -9,8 +9,7 @@
 #                            their ends do not count
 #   canonical                true if the bits of this machine are canonical
 #   finish                   prints the tally; a script that ran no test has failed
-#   long_cases             for TEST_WITHOUT: a third of the time of the core tests, and no code of their own
-#   test_file NAME         prints the path FLOOR/test_NAME.c
+#   test_file NAME           prints the path FLOOR/test_NAME.c
 # Scripts run in tests/ and keep their files in $work. $fma is -mfma if this processor has the instruction,
 # which plain C otherwise emulates slowly.
 work=build/work-$(basename "$0" .sh)
@@ -19,6 +18,7 @@ tier=${TEST_TIER:-default}
 passed=0 failed=0 lacking=0
 fma=$(if grep -qw fma /proc/cpuinfo 2> /dev/null; then echo -mfma; fi)
 
+# Cases for TEST_WITHOUT: they take a third of the time of the core tests, and other cases run the same code.
 long_cases='inits_scales, inits_rules, quant_recipes, mup_coordinates, options_models'
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }

@@ -46,7 +46,9 @@ bool lib_bind(tfn_model *m, const tfn_batch *batch);
 
 /* 1 if a run of these sizes is worth several threads, 0 if not, -1 in a build without threads. */
 int lib_team_pays(const tfn_tape *t, const tfn_run *r);
-extern int lib_always_teams;            /* 1: small models run on all threads, too, as tests want; 0: by the rule */
+/* 1 (the default): every run of a model with threads is shared, as tests of small models need.
+ * 0: the rule decides. */
+extern int lib_always_teams;
 
 /* Inputs and outputs of attention number `nth` of the inference tape, for this batch. They point
  * into the workspace and are valid until the next call. */

@@ -20,7 +20,7 @@ compilers=clang         # gcc has the same runtimes, and slower code
 if [ "$tier" = night ] || ! have clang; then compilers="gcc clang"; fi
 threaded=$(for name in $(sed -n 's/^#define ALL_FILE .*, //p' all_list.h); do
     if grep -qw threads "$(test_file "$name")"; then echo "$name"; fi
-done)                   # the programs of all.c with teams of threads
+done)                   # the programs of all.c that use threads
 for cc in $compilers; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
     for kind in address,undefined thread $([ "$cc" = gcc ] || echo memory); do

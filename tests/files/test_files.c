@@ -421,7 +421,7 @@ TEST(files_index)
     tfn_file_close(&f);
     f = files_from(good, sizeof good - 1);
     f.work = work;
-    f.work_size = sizeof good - 1 + 63;
+    f.work_size = sizeof good - 1 + 63;             /* the text, and room to align it */
     FILES_OK(tfn_index_open(&f), f);
     tfn_file_close(&f);
     f.work_size--;

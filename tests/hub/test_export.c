@@ -847,7 +847,7 @@ TEST(export_blocked)
         CHECK(i == 0 || access("build/export-blocked/tokenizer.json", F_OK) != 0);
         CHECK_INT(rmdir(path), 0);
     }
-    CASE("another tokenizer");                      /* which the export did not write */
+    CASE("a tokenizer of the user");                /* an export that fails must not remove it */
     folders_write("build/export-blocked/tokenizer.json", "{}", 2);
     memset(&x, 0, sizeof x);
     x.folder = "build/export-blocked";

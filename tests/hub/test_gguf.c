@@ -740,7 +740,8 @@ static void gguf_put_tensor(const char *name, uint64_t rank, const uint64_t *sid
     gguf_put_number(at, 8);
 }
 
-/* Keys that scale the rates, and divisors of them, are one scaling too many. */
+/* A file must not scale the rates of positions twice, by keys and by the divisors in
+ * rope_freqs.weight. */
 TEST(gguf_two_scalings)
 {
     static const struct { const char *key; unsigned value; } keys[] = {

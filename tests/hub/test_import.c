@@ -1659,7 +1659,7 @@ TEST(import_pickles_broken)
     memset(&f, 0, sizeof f);
     f.path = "build/broken.bin";
     CHECK(tfn_pickle_open(&f) != TFN_OK);
-    CHECK(!f.stream);                                   /* it was closed */
+    CHECK(!f.stream);                                   /* the file was closed */
     tfn_file_close(&f);
     remove(f.path);
 }

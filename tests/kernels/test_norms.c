@@ -544,7 +544,8 @@ TEST(norms_points)
                 norms_point_case((tfn_squash_kind)squash, c < 5 ? 4 : 2, norms_cols[c], which);
 }
 
-/* The columns of a row are summed in 16 lanes. f' is 1 at values this small. */
+/* The columns of a row are summed in 16 lanes. At values of x this small f' is 1. They are powers of two,
+ * so that dy*x is exact and a compiler may fuse it with the addition. */
 TEST(norms_point_lanes)
 {
     enum { COLS = 100 };
@@ -554,7 +555,7 @@ TEST(norms_point_lanes)
     memset(lanes, 0, sizeof lanes);
     norms_fill(dy, COLS);
     for (int i = 0; i < COLS; i++) {
-        x[i] = (float)(1 + i % 7) * (float)1e-20;
+        x[i] = (float)ldexp(1, -60 - i % 7);
         lanes[0][i % 16] += dy[i] * x[i];
         lanes[1][i % 16] += dy[i];
     }

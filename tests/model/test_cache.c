@@ -302,7 +302,8 @@ TEST(cache_same_bits)
         }
 }
 
-/* A prompt so long that each pair of a sentence and a head is a chunk for threads: the same bits. */
+/* With a prompt this long, each pair of a sentence and a head is a chunk that threads share out. Any
+ * number of threads gives the same bits. */
 TEST(cache_pairs_of_threads)
 {
     enum { TIME = 128 };

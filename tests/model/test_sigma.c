@@ -149,7 +149,8 @@ static uint64_t sigma_state(const tfn_model *m)
     return hash;
 }
 
-/* The iteration ends when it has converged: these bits, on every machine with a fused multiply-add. */
+/* The iteration stops when it has converged. Where it stops determines these bits, which are the same
+ * on every machine with a fused multiply-add. */
 TEST(sigma_start_bits)
 {
     const tfn_model_desc d = sigma_desc(0, TFN_ARCH_DECODER);

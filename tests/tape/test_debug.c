@@ -79,7 +79,7 @@ TEST(debug_models)
         d.width = 16;
         d.heads = 2;
         d.arch = arch;
-        if (arch == TFN_ARCH_ENCODER) d.segments = 2;       /* the batch has none */
+        if (arch == TFN_ARCH_ENCODER) d.segments = 2;       /* the batch leaves them out */
         d.recipe = tfn_recipe_at(i)->name;
         d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
         d.recompute = i % 2 != 0;

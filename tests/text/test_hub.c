@@ -2951,7 +2951,7 @@ TEST(hub_id_0)
 #undef HUB_BYTES
 }
 
-/* A piece of 128 bytes is merged without room for its work; a longer one asks for that room. */
+/* A piece of 128 bytes is merged on the stack. A longer one needs working memory after the ids. */
 TEST(hub_short_pieces)
 {
     hub_box b = hub_quoted("{'pre_tokenizer':{'type':'WhitespaceSplit'},'model':{'type':'BPE',"
@@ -2965,7 +2965,7 @@ TEST(hub_short_pieces)
     free(b.mem);
 }
 
-/* ignore_merges without a pre_tokenizer: a whole text that is a token is not cut. */
+/* With ignore_merges and without a pre_tokenizer, a whole text that is a token gives this token. */
 TEST(hub_whole_text)
 {
     hub_box b = hub_quoted("{'normalizer':{'type':'Prepend','prepend':'\xe2\x96\x81'},'decoder':{"
@@ -2981,8 +2981,8 @@ TEST(hub_whole_text)
     free(b.mem);
 }
 
-/* A piece longer than any token behind an additional space, and a long word that ends with an unknown
- * token of one byte. */
+/* A piece that is longer than any token and begins with an added space, and a long word that ends with
+ * an unknown letter. */
 TEST(hub_long_pieces)
 {
     enum { LETTERS = 1000 };
@@ -2995,16 +2995,14 @@ TEST(hub_long_pieces)
     static char text[LETTERS + 2];
     static int32_t ids[8 * LETTERS];
     memset(text, 'a', LETTERS);
-    text[LETTERS] = 'x';
     for (int which = 0; which < 2; which++) {
         const int32_t first = which ? 0 : 2, others = which ? 0 : 1;
         const ptrdiff_t count = which ? LETTERS / 2 + 1 : LETTERS + 1;
         hub_box b = hub_quoted(json[which]);
         CASE("%s", which ? "an unknown letter" : "a space");
         CHECK_INT(b.status, TFN_OK);
-        if (!which) text[LETTERS] = 0;
+        text[LETTERS] = which ? 'x' : 0;
         CHECK_INT(hub_encoded(&b.k, text, ids, 8 * LETTERS), count);
-        text[LETTERS] = 'x';
         CHECK_INT(ids[0], first);
         for (ptrdiff_t i = 1; i < count - which; i++)
             if (ids[i] != others) FAIL("token %d is %d", (int)i, (int)ids[i]);
@@ -3013,7 +3011,7 @@ TEST(hub_long_pieces)
     }
 }
 
-/* Characters beside the surrogates, and scores with long exponents. */
+/* Characters next to the surrogates, and scores near 0: one underflows, the others are exact. */
 TEST(hub_small_values)
 {
     hub_box b = hub_quoted("{'added_tokens':[{'id':9,'content':''}],'normalizer':{'type':'Nmt'},'pre_tokenizer':{'type':"
@@ -3378,7 +3376,7 @@ TEST(hub_odd_tokens)
     free(b.mem);
 }
 
-/* An added token that is in the vocabulary takes no more room. */
+/* An added token that is also in the vocabulary takes no additional room. */
 TEST(hub_added_room)
 {
     size_t size[2];
@@ -3470,7 +3468,7 @@ TEST(hub_plain_vocabularies)
     }
 }
 
-/* merges.txt: two tokens a line that make a third. */
+/* Each line of merges.txt must have two tokens that together are a third one. */
 TEST(hub_merges_refused)
 {
     static const char json[] = "{\"a\":0,\"b\":1,\"ab\":2}";
@@ -3552,7 +3550,8 @@ TEST(hub_marian_pieces)
     free(b.mem), free(a.mem);
 }
 
-/* Marian: unknown text may be a word of the other language, never a special token. */
+/* Marian looks up unknown text in vocab.json: it may be a word of the other language, but not a special
+ * token. */
 TEST(hub_marian_unknown)
 {
     hub_box a = hub_quoted("{'decoder':{'type':'Metaspace','replacement':'\xe2\x96\x81'},"

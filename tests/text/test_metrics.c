@@ -268,7 +268,7 @@ TEST(metrics_numbers)
 {
     static const int32_t wanted[] = { 1, 2, -1, 3, 4, 5, -1, -1, -1, -1, 4, -1 };
     static const int32_t found[] = { 1, 2, 9, 3, 0, 5, 1, 2, 3, 1, 4, 1 };
-    static const int32_t first[] = { 0, 1 };            /* of equal logits, the first is found */
+    static const int32_t tied[] = { 0, 1 };             /* of equal logits, token 0 is found */
     float logits[12 * 6];
     tfn_accuracy a, b;
     memset(&a, 0, sizeof a);
@@ -280,7 +280,7 @@ TEST(metrics_numbers)
     tfn_accuracy_add_logits(&b, logits, wanted, 4, 3, 6);
     CHECK_BITS(&a, &b, sizeof a);
     memset(logits, 0, sizeof logits);
-    tfn_accuracy_add_logits(&b, logits, first, 1, 2, 6);
+    tfn_accuracy_add_logits(&b, logits, tied, 1, 2, 6);
     CHECK_INT(b.right, a.right + 1);
     CHECK_CLOSE(tfn_perplexity(10 * log(7), 10), 7, 1e-14);
     CHECK_CLOSE(tfn_bits_per_byte(6 * log(2), 3), 2, 1e-14);

@@ -474,7 +474,7 @@ TEST(tokenize_memory)
     d = tokenize_desc(TFN_TOKENIZER_BPE, 2147483647);
     d.words = d.word_bytes = 1 << 30;
     CHECK(tfn_trainer_size(&d) > 2147483647 || sizeof(size_t) < 8);
-    for (int kind = 0; kind < 3; kind++) {          /* by default words have room for 12 bytes each */
+    for (int kind = 0; kind < 3; kind++) {          /* room for 12 bytes a word, 4 a character */
         static const tfn_tokenizer_kind kinds[] = { TFN_TOKENIZER_BPE, TFN_TOKENIZER_WORDS,
                                                     TFN_TOKENIZER_CHARACTERS };
         d = tokenize_desc(kinds[kind], 300);

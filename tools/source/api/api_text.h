@@ -19,8 +19,7 @@ typedef struct tfn_accuracy { int64_t right, tokens, right_rows, rows; } tfn_acc
  * of its other positions are. */
 TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
                                  ptrdiff_t rows, ptrdiff_t cols);
-/* The same for logits (rows, cols, V): the largest logit gives the token found, the first of equal
- * ones. */
+/* The same for logits (rows, cols, V): the token found is the first one with the largest logit. */
 TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
                                         const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
                                         int32_t vocab);

@@ -455,7 +455,7 @@ static void tfn__put_pickled(tfn__pickle *p, const tfn__pickled *key, const tfn_
     tfn__put_int(&p->text, NULL, (int64_t)(begin + (uint64_t)count * each), "]}");
 }
 
-/* Put the tensors among the last n items, which are keys and values. */
+/* Put the tensors among the last n items, which are pairs of a key and a value. */
 static void tfn__put_items(tfn__pickle *p, size_t n)
 {
     for (size_t i = p->depth - n; i < p->depth; i += 2) {

@@ -113,7 +113,7 @@ SHARED ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
     return tfn__max(step, TFN__CHUNK_FLOATS / rows / 16 * 16);
 }
 
-/* Returns the items in a chunk for several threads, if each takes `steps` multiplications. */
+/* Returns the items in a chunk when threads share them. Each takes `steps` multiplications. */
 SHARED ptrdiff_t tfn__item_step(const tfn__call *c, ptrdiff_t items, ptrdiff_t steps)
 {
     return tfn__max(tfn__whole_parts(items, tfn__most_chunks(c), 1),
