@@ -30,9 +30,8 @@ for cc in $compilers; do
             -DTFNORM_ASSERT=assert
         programs=
         if [ $kind = thread ]; then programs=$threaded; fi
-        if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h
-        else export TEST_WITHOUT=$long_cases
-        fi
+        if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
+        [ "$tier" = night ] || export TEST_WITHOUT=$long_cases
         check "sanitizer $cc $kind" core "$@" $plain
         check "sanitizer $cc $kind, recipes" recipes "$@" $plain
         [ $cc-$kind != clang-address,undefined ] ||
