@@ -413,6 +413,26 @@ TEST(identities_deepnorm)
     }
 }
 
+/* A schedule of 0 updates is over from the start: Post-LN. One of 4 is not. */
+TEST(identities_schedule_over)
+{
+    for (int steps = 0; steps <= 4; steps += 4) {
+        tfn_model_desc d = identities_desc(TFN_ARCH_DECODER, "post");
+        tfn_topology row = *tfn_topology_find("post");
+        tfn_model plain, scheduled;
+        CASE("%d updates", steps);
+        row.attention.out.kind = row.ffn.out.kind = TFN_SCALE_SCHEDULED;
+        row.attention.out.value = row.ffn.out.value = (float)steps;
+        if (!identities_open(&plain, &d)) return;
+        d.topology = &row;
+        if (!identities_open(&scheduled, &d)) return;
+        if (steps) identities_other(&plain, &scheduled);
+        else identities_same(&plain, &scheduled);
+        tfn_model_free(&plain);
+        tfn_model_free(&scheduled);
+    }
+}
+
 /* factor[c] times column c, or row c */
 static void identities_times(const tfn_model *m, const char *start, const char *end,
                              const float *factor, bool rows, bool over)
@@ -1692,6 +1712,7 @@ TEST(identities_lsuv)
 int main(void)
 {
     RUN(identities_deepnorm);
+    RUN(identities_schedule_over);
     RUN(identities_admin_fold);
     RUN(identities_linear_aggregation);
     RUN(identities_dlcl);
