@@ -1,18 +1,12 @@
 /* The whole header, and access to its private functions (lib.h): for a test that is compiled by
  * hand, and for programs that need one compile. library.mk makes the same from the parts. */
-#include "hook.h"
-extern int lib_always_teams;
-#undef TFN__ALWAYS_TEAMS
-#define TFN__ALWAYS_TEAMS lib_always_teams
+#include "lib_config.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#ifdef TFN__DOUBLE
-#define float double
-#endif
 #ifdef TEST_EXACT
 #define TFNORM_EXACT
 #endif

@@ -1,5 +1,5 @@
-/* Included before the first line of each part that library.mk compiles. Turns threads on; in the
- * build in double, `float` becomes double, which no system header may see. */
+/* Comes before each part that library.mk compiles, and before the whole header in lib.c. Turns threads on.
+ * In the build in double, `float` becomes double, which no system header may see. */
 #include "hook.h"
 extern int lib_always_teams;
 #undef TFN__ALWAYS_TEAMS

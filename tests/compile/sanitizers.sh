@@ -29,7 +29,7 @@ for cc in $compilers; do
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
         programs=
-        if [ $kind = thread ]; then programs=$threaded; fi
+        if [ $kind = thread ] && [ "$tier" != night ]; then programs=$threaded; fi
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
         [ "$tier" = night ] || export TEST_WITHOUT=$long_cases
         check "sanitizer $cc $kind" core "$@" $plain

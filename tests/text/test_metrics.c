@@ -107,7 +107,7 @@ TEST(metrics_13a)
     metrics_tokens("a\302\240b\343\200\200c\342\200\251d", "a b c d");
 }
 
-/* White space as Python knows it, and what is next to it in Unicode. */
+/* All characters that Python calls white space, and their neighbours in Unicode. */
 TEST(metrics_white_space)
 {
     static const char *const white[] = { "\t", "\n", "\v", "\f", "\r", "\x1c", "\x1d", "\x1e", "\x1f",
