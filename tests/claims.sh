@@ -21,13 +21,13 @@ check "rows that are not testable here" verdict "not testable here" X21 A21 B17
 check "a single seed decides nothing" verdict undecided X16b
 smoke() {           # small forms of rows that take minutes: each finds its numbers
     rows="N4a N4b N6 N7" lists=6
-    if [ "$tier" != default ]; then rows="$rows N8" lists=9; fi         # N8 takes as long as the others together
+    if [ "$tier" = night ]; then rows="$rows N8" lists=9; fi            # N8 takes as long as the others together
     # shellcheck disable=SC2086
     "$normlab" run $rows --depth 2 --width 8 --seeds 2 --file "$work/smoke.jsonl" > "$work/found" \
         2> "$work/progress" || { cat "$work/progress"; return 1; }
     [ "$(grep -c '^N[4678][abc] .*: -\{0,1\}[0-9.e-]* \[' "$work/found")" = $lists ] && ! grep -q broken "$work/found"
 }
-[ "$tier" != default ] || echo "left out: muP, small (tier full)"
+[ "$tier" = night ] || echo "left out: muP, small; rows measured again; lessons 7 and 8 (tier night)"
 check "curse of depth, warm-up and sharpness, small" smoke
 parts() {           # X8 is X8a and X8b; each prints the criteria that judge it
     "$normlab" run X8 --start-seeds 2 --file "$work/two.jsonl" > "$work/found" 2> /dev/null &&
@@ -189,7 +189,7 @@ second() {          # a row that stage one leaves undecided is measured with oth
         wanted='not after --quick' && wrong second --quick
 }
 check "a second stage with fresh seeds" second
-if [ "$tier" != default ]; then
+if [ "$tier" = night ]; then
     again() {       # they equal new measurements: merge refuses other numbers
         "$normlab" run N10a --full --seeds 1 --file "$work/again.jsonl" > /dev/null 2>&1 &&
             [ "$(grep -c settle "$work/again.jsonl")" = 2 ] &&
@@ -433,9 +433,9 @@ predicts() {        # in a terminal a lesson asks before it measures, until it i
 }
 if have script; then check "a lesson asks for a prediction" predicts
 else skip "a lesson asks for a prediction" "no script"; fi
-budget() {          # a lesson with training, as a student does it; the full tier does all three
+budget() {          # a lesson with training, as a student does it; the night tier does all three
     numbers="6"
-    if full; then numbers="6 7 8"; fi
+    if [ "$tier" = night ]; then numbers="6 7 8"; fi
     for n in $numbers; do
         "$normlab" lesson $n --file "$work/lessons.jsonl" > "$work/drawn" 2> /dev/null || return 1
         grep -q "^Lesson $n: " "$work/drawn" && [ "$(grep -c '^? ' "$work/drawn")" -ge 2 ] || return 1

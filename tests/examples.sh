@@ -1,13 +1,15 @@
-# Every example is built by the command on its first line, without a warning, runs, and prints what
-# its opening comment says. The default tier compiles the implementation once, without any warning,
-# for all but 20; it leaves those that train for longer to the extra tier, and quickstart to
-# readme.sh.
+# Every example compiles without a warning, runs, and prints what its opening comment says. Examples whose
+# command, on their first line, differs only in names are linked with one compiled implementation; the
+# others, and in the night tier all, are built by their own commands. The default tier leaves those that
+# train for longer to the extra tier, and quickstart to readme.sh.
 . ./check.sh
 here=$PWD
 
-# build FILE: the command on its first line, run at the top level, with the program in $work
+# own FILE: the command on its first line
+own() { sed -n '1s,^/\* *\(cc .*-lm\).*,\1,p; 1s,^/\* *\(cc .* -c .*\.o\)$,\1,p' "$1"; }
+# build FILE: by its own command, run at the top level, with the program in $work
 build() {
-    command=$(sed -n '1s,^/\* *\(cc .*-lm\).*,\1,p; 1s,^/\* *\(cc .* -c .*\.o\)$,\1,p' "$1")
+    command=$(own "$1")
     [ -n "$command" ] || { echo "no command on line 1"; return 1; }
     command=$(printf '%s\n' "$command" | sed "s,-o [^ ]*,-Wall -Wextra -Werror -o $here/$work/example,")
     (cd .. && sh -c "$command")
@@ -34,8 +36,10 @@ implementation() {
     head -n 1 ../examples/tfnorm.c | grep -q '^/\* cc -O2 -c examples/tfnorm.c ' &&
         ${CC:-cc} -O2 -c $strict $strict_c ../examples/tfnorm.c -o "$work/tfnorm.o"
 }
-# linked FILE: compiles FILE with that implementation
+# linked FILE: compiles FILE with that implementation, if its own command has the usual form
 linked() {
+    own "$1" | grep -qx "cc -O2 examples/$name\.c\( examples/tfnorm\.c\)* -o ${name#*_} -lm" ||
+        { echo "not the usual command: $(own "$1")"; return 1; }
     grep -v '^#define TFNORM_' "$1" > "$work/linked.c" &&
         ${CC:-cc} -O2 -Wall -Wextra -Werror -I../examples "$work/linked.c" "$work/tfnorm.o" \
             -o "$work/example" -lm && run "$1"
@@ -66,8 +70,8 @@ tuned() {
         [ "$(wc -c < "$work/merged/lora.safetensors")" -lt "$(($(wc -c < "$work/merged/model.safetensors") / 4))" ]
 }
 
-if [ "$tier" = default ]; then
-    echo "left out: the examples' own commands, but that of 20 (tier extra)"
+if [ "$tier" != night ]; then
+    echo "left out: the own commands of examples that are linked (tier night)"
     check "example tfnorm" implementation
 fi
 for f in ../examples/*.c; do
@@ -75,11 +79,15 @@ for f in ../examples/*.c; do
     if head -n 1 "$f" | grep -q '^/\* mpicc '; then continue; fi           # see mpi.sh
     name=$(basename "$f" .c) way=example
     case $tier:$name in
-    default:tfnorm) continue ;;
-    default:quickstart) continue ;;     # see readme.sh
+    night:*) ;;
+    *:tfnorm) continue ;;
+    *:quickstart) continue ;;           # see readme.sh
     default:0[35789]_* | default:1[0347]_*) echo "left out: example $name (tier extra)"; continue ;;
-    default:20_*) ;;                    # without training, files and allocation
+    *:20_*) ;;                          # without training, files and allocation
     default:*) way=linked ;;
+    *:01_* | *:19_*) ;;                 # 19 is without allocation
+    *:0[589]_* | *:10_*) ;;             # with files of tools
+    *) way=linked ;;
     esac
     check "example $name" $way "$f"
     [ "$name" != 23_import_lora ] || check "example $name: a folder" tuned

@@ -37,10 +37,10 @@ exchanged() {           # exchanged NAME ISA RUNNER: the same bytes from both; e
         "$3" "$work/exchange-$1" read "$work/here" "$2" && "$work/exchange" read "$work/there" "$2"
 }
 emulated() {            # emulated NAME RUNNER TESTS: only some tests, because it takes minutes
-    # These three take two thirds of the time of math, bits and files. Before night, only a little-endian machine
-    # of 64 bits and a big-endian one of 32 bits run them.
+    # These three take two thirds of the time of math, bits and files. Before night, only a big-endian machine of
+    # 32 bits runs them.
     without='math_shuffle, files_callbacks, files_resume'
-    case $tier-$1 in night-* | *-aarch64 | *-mips) without= ;; esac
+    case $tier-$1 in night-* | *-mips) without= ;; esac
     # shellcheck disable=SC2086
     run env TEST_WITHOUT="$without" "$2" "$work/all-$1" $3
 }

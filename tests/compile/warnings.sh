@@ -1,8 +1,8 @@
 # No warning: gcc and clang, as C99, C11, C++11 and C++17, each configuration macro by itself and all
 # together, and with the optimizer, which finds more. The default tier compiles each one once, with
-# clang, which is faster, and a few in the other ways; the extra tier compiles all others, four of them
-# with -O2, and the night tier all with -O2. Warnings that clang gives at -O2 by default, such as loops not
-# unrolled, are checked by size.sh.
+# clang, which is faster, and a few in the other ways. The extra tier compiles all as C99 and C++17, a few
+# as C11 and C++11, and some with -O2; the night tier compiles all in each way. Warnings that clang gives
+# at -O2 by default, such as loops not unrolled, are checked by size.sh.
 . ./check.sh
 configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_SIMD EXACT
          REFERENCE NO_TOKENIZERS NO_METRICS NO_FILES NO_IMPORT NO_PICKLE NO_GGUF NO_QUANT PARALLEL_FOR MEM
@@ -37,18 +37,21 @@ chosen() {              # chosen COMPILER STANDARD: the configurations of this t
     extra:clang:c99) ;;
     extra:*:c99) without $few ;;
     extra:*:c++17) without $fewer ;;
+    full:*11 | extra:*11) echo $few ;;
     full:* | night:* | extra:*) echo $configs ;;
     esac
 }
 
 optimized=
 [ "$tier" = default ] && optimized=ALL      # examples.sh compiles NONE
-full && optimized='NONE NO_TRAINING REFERENCE SMALL'
+full && optimized='NONE NO_TRAINING REFERENCE SMALL'    # as C++17 only NONE
 [ "$tier" = night ] && optimized=$configs
 if [ "$tier" = default ]; then
     echo "left out: by gcc: $(without $few) (tier extra)"
     echo "left out: as C++17: $(without $fewer) (tier extra)"
     echo "left out: C11, C++11, most with -O2 (tier extra)"
+elif [ "$tier" = full ] || [ "$tier" = extra ]; then
+    echo "left out: most as C11, as C++11 and with -O2 (tier night)"
 fi
 for cc in gcc clang; do
     have "$cc" || { skip "warnings $cc" "no $cc"; continue; }
@@ -60,7 +63,9 @@ for cc in gcc clang; do
     [ $cc:$tier = clang:default ] && continue
     for config in $optimized; do
         check "warnings $cc -O2 $config" compile "$cc" c99 "$config" -O2 -c -o "$work/x.o"
-        full && check "warnings $cc c++17 -O2 $config" compile "$cc" c++17 "$config" -O2 -c -o "$work/x.o"
+        case $tier:$config in full:NONE | extra:NONE | night:*)
+            check "warnings $cc c++17 -O2 $config" compile "$cc" c++17 "$config" -O2 -c -o "$work/x.o" ;;
+        esac
     done
 done
 # a program with macros for single letters, and those of Arduino, <windows.h> and <complex.h>
