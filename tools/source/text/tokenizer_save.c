@@ -701,7 +701,7 @@ static bool tfn__are_merges(const tfn_tokenizer *k)
 /* Byte-level BPE: true if the text of a raw token does not read as bytes that are a token. The
  * vocabulary shows bytes as characters, so it can list a raw token only if another character occurs
  * in it, or if it is the same as the bytes that it shows. Texts longer than `few` are refused. */
-static bool tfn__is_raw_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
+static bool tfn__is_raw_published(const tfn_tokenizer *k, int32_t id, int32_t listed)
 {
     uint8_t few[TFN__SHORT_TEXT];
     const int32_t flags = k->flags[id];
@@ -724,7 +724,7 @@ static bool tfn__is_raw_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
 
 /* True if a token means the same to the library: its text identifies it, and the same rules find it
  * in a text or not. `listed` is tfn__listed. */
-static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
+static bool tfn__is_piece_published(const tfn_tokenizer *k, int32_t id, int32_t listed)
 {
     const int32_t flags = k->flags[id];
     const uint8_t *s = k->text + k->start[id];
@@ -790,9 +790,10 @@ static bool tfn__are_tokens_published(const tfn_tokenizer *k)
         if (scores && !(k->score[id] * k->score[id] < 1e30)) return false;
         if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
         if (k->flags[id] & TFN__ADDED && !tfn__is_utf8(k->text + k->start[id], n)) return false;
-        if (n && k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
+        if (n && k->kind > TFN_TOKENIZER_WORDS
+            && !tfn__is_piece_published(k, id, listed)) return false;
         if (n && k->kind == TFN_TOKENIZER_BPE && k->flags[id] & TFN__RAW
-            && !tfn__is_raw_said(k, id, listed)) return false;
+            && !tfn__is_raw_published(k, id, listed)) return false;
     }
     return true;
 }
