@@ -24,9 +24,8 @@ KEEP=1: the library that the last run with this N and SEED built, with the tests
 KEEP=2: its programs, too, and what it noted of their cases.
 BUILD=1: build that library and end. SECONDS=900: judge no more faults after these. TIERS=quick: less
 work for what is not noticed, which then may be more.
-The program edges runs what edges.sh runs. Programs left out: forms in double, with poison and of
-small builds, the tests of the tools, and all other scripts. What only they notice counts as not
-noticed."""
+The program edges runs what edges.sh runs. Programs left out: bits_header, the tests of the tools, and
+all other scripts. What only they notice counts as not noticed."""
 import concurrent.futures, glob, os, pickle, random, re, resource, shutil, subprocess, sys, threading, time
 
 count, seed = int(sys.argv[1]), int(sys.argv[2])
@@ -38,7 +37,8 @@ FLOORS = "ground kernels bodies tape model text files hub".split()
 COMPILER = ["gcc", "-std=c99", "-O1", "-w"]
 EXACT = "math kernels norms reference".split()
 BLOCKS = ("statement", "leave")          # a fault takes the place of the statement and its ;
-OWN = "tape debug memory files".split()          # compile the header, here without SIMD
+FORMS = [os.path.basename(p)[5:-2] for p in sorted(glob.glob("*/test_*.c")) if re.search("_(double|poison|bare).c$", p)]
+OWN = "tape debug memory files".split() + FORMS  # compile the header, here without SIMD
 edges = open("edges.sh").read()                  # files of all.c with the address sanitizer
 EDGES = re.search(r" core (\w.*)", edges)[1].split()
 EDGES_FLAGS = re.search(r'flags="(-.*)"', edges)[1].split()
@@ -611,7 +611,7 @@ def main():
     good = good[:count]
     names = os.environ.get("PROGRAMS", "").split() or \
         [os.path.basename(p)[5:-2] for p in sorted(glob.glob("*/test_*.c"))
-         if "tools/" not in p and (os.path.exists(tests + "/build/lib_exact.o") or os.path.basename(p)[5:-2] not in EXACT) and not re.search(r"_(double|header|bare|poison)\.c$", p)] + ["edges"]
+         if "tools/" not in p and (os.path.exists(tests + "/build/lib_exact.o") or os.path.basename(p)[5:-2] not in EXACT) and not p.endswith("_header.c")] + ["edges"]
     passes = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         built = list(pool.map(lambda n: compile_program(n, n in OWN + ["edges"]), names))
