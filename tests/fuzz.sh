@@ -1,7 +1,7 @@
-# Every fuzzer of fuzz/ under the address and undefined-behaviour sanitizers, FUZZ_SECONDS each (15;
+# Every fuzzer of fuzz/ under the address and undefined-behaviour sanitizers, FUZZ_SECONDS each (10;
 # at night 1,800), from seed FUZZ_SEED (1).
 . ./check.sh
-seconds=${FUZZ_SECONDS:-$([ "$tier" = night ] && echo 1800 || echo 15)}
+seconds=${FUZZ_SECONDS:-$([ "$tier" = night ] && echo 1800 || echo 10)}
 export UBSAN_OPTIONS=print_stacktrace=1
 cc=clang
 have clang || cc=gcc

@@ -21,6 +21,9 @@ if [ "$tier" = night ] || ! have clang; then compilers="gcc clang"; fi
 threaded=$(for name in $(sed -n 's/^#define ALL_FILE .*, //p' all_list.h); do
     if grep -qw threads "$(test_file "$name")"; then echo "$name"; fi
 done)                   # the programs of all.c that use threads
+tracked='dense kernels quant norms attention embed'          # those that run in Valgrind, below
+[ "$tier" = night ] || echo "left out: cases whose code others run, too (tier night)"
+others=$(sed -n 's/^#define ALL_FILE .*, //p' all_list.h | grep -vx -F "$(printf '%s\n' $tracked)")
 for cc in $compilers; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
     for kind in address,undefined thread $([ "$cc" = gcc ] || echo memory); do
@@ -29,7 +32,11 @@ for cc in $compilers; do
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
         programs=
-        if [ $kind = thread ] && [ "$tier" != night ]; then programs=$threaded; fi
+        case $tier-$kind in
+        night-*) ;;
+        *-thread) programs=$threaded ;;
+        *-memory) programs=$others ;;
+        esac
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
         [ "$tier" = night ] || export TEST_WITHOUT=$long_cases
         check "sanitizer $cc $kind" core "$@" $plain
@@ -59,10 +66,11 @@ done
 if have valgrind && have gcc; then
     gcc -O1 -g all.c -o "$work/all" -lm
     export TEST_WITHOUT='long_chains, large_products, small_products, attention_some_gradients,
-        attention_sentence_alone, attention_from_cache, attention_masked_nan, norms_points, quant_recipes,
-        quant_halves, quant_loads_floats, kernels_dropout_random, kernels_muon_halves'
+        attention_sentence_alone, attention_from_cache, attention_masked_nan, attention_pairs_alone,
+        norms_points, norms_of_rows, quant_recipes, quant_halves, quant_loads_floats, kernels_dropout_random,
+        kernels_muon_halves'
     check "valgrind, kernels (it hides AVX-512)" run valgrind --quiet --error-exitcode=9 --leak-check=full \
-        "$work/all" dense kernels quant norms attention embed
+        "$work/all" $tracked
 else skip valgrind "not installed"
 fi
 finish
