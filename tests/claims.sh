@@ -27,7 +27,7 @@ smoke() {           # small forms of rows that take minutes: each finds its numb
         2> "$work/progress" || { cat "$work/progress"; return 1; }
     [ "$(grep -c '^N[4678][abc] .*: -\{0,1\}[0-9.e-]* \[' "$work/found")" = $lists ] && ! grep -q broken "$work/found"
 }
-[ "$tier" = night ] || echo "left out: muP, small; rows measured again; lessons 7 and 8 (tier night)"
+[ "$tier" = night ] || echo "left out: muP, small; measurements repeated; lessons 7 and 8 (tier night)"
 check "curse of depth, warm-up and sharpness, small" smoke
 parts() {           # X8 is X8a and X8b; each prints the criteria that judge it
     "$normlab" run X8 --start-seeds 2 --file "$work/two.jsonl" > "$work/found" 2> /dev/null &&

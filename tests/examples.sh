@@ -71,7 +71,7 @@ tuned() {
 }
 
 if [ "$tier" != night ]; then
-    echo "left out: the own commands of examples that are linked (tier night)"
+    echo "left out: building linked examples by their own commands (tier night)"
     check "example tfnorm" implementation
 fi
 for f in ../examples/*.c; do

@@ -22,7 +22,7 @@ threaded=$(for name in $(sed -n 's/^#define ALL_FILE .*, //p' all_list.h); do
     if grep -qw threads "$(test_file "$name")"; then echo "$name"; fi
 done)                   # the programs of all.c that use threads
 tracked='dense kernels quant norms attention embed'          # those that run in Valgrind, below
-[ "$tier" = night ] || echo "left out: cases whose code others run, too (tier night)"
+[ "$tier" = night ] || echo "left out: cases whose code other tests run, too (tier night)"
 others=$(sed -n 's/^#define ALL_FILE .*, //p' all_list.h | grep -vx -F "$(printf '%s\n' $tracked)")
 for cc in $compilers; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
@@ -40,7 +40,7 @@ for cc in $compilers; do
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
         [ "$tier" = night ] || export TEST_WITHOUT=$long_cases
         check "sanitizer $cc $kind" core "$@" $plain
-        # threads.c, below, has every recipe, and tests with poisoned memory find what is not initialized
+        # threads.c, below, runs every recipe; tests with poisoned memory find uninitialized values
         case $tier-$kind in night-* | *-address,undefined)
             check "sanitizer $cc $kind, recipes" recipes "$@" $plain ;;
         esac
