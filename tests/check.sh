@@ -18,11 +18,12 @@ tier=${TEST_TIER:-default}
 passed=0 failed=0 lacking=0
 fma=$(if grep -qw fma /proc/cpuinfo 2> /dev/null; then echo -mfma; fi)
 
-# Cases for TEST_WITHOUT: they take most of the time of the core tests, and other cases run the same code.
+# Cases for TEST_WITHOUT before the night tier: they are long, and other cases run the same code.
 long_cases='inits_scales, inits_rules, quant_recipes, mup_coordinates, mup_initial, options_models, options_any,
     groups_lora_recipes, groups_recipes_frozen, reading_recipes, reading_watched, math_shuffle, papers_kv_heads,
     papers_decay_all, long_chains, generate_draws, identities_admin_direct, identities_admin_folded,
     step_recipes'
+[ "$tier" != night ] || long_cases=
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }
 skip() { echo "skipped: $1: $2"; lacking=1; }

@@ -37,7 +37,7 @@ FLOORS = "ground kernels bodies tape model text files hub".split()
 COMPILER = ["gcc", "-std=c99", "-O1", "-w"]
 EXACT = "math kernels norms reference".split()
 BLOCKS = ("statement", "leave")          # a fault takes the place of the statement and its ;
-FORMS = [os.path.basename(p)[5:-2] for p in sorted(glob.glob("*/test_*.c")) if re.search("_(double|poison|bare).c$", p)]
+FORMS = [os.path.basename(p)[5:-2] for p in sorted(glob.glob("*/test_*.c")) if re.search(r"_(double|poison|bare)\.c$", p)]
 OWN = "tape debug memory files".split() + FORMS  # compile the header, here without SIMD
 edges = open("edges.sh").read()                  # files of all.c with the address sanitizer
 EDGES = re.search(r" core (\w.*)", edges)[1].split()

@@ -1,7 +1,7 @@
 # Builds the core tests with gcc and clang (full optimization, for size, for 32 bits) and with a small compiler. The
 # night tier adds -O0, -O1 (which the default tier's library has, too) and OpenMP; builds.sh compares bits.
 . ./check.sh
-[ "$tier" = night ] || export TEST_WITHOUT=$long_cases
+export TEST_WITHOUT=$long_cases
 core() {
     "$@" -o "$work/all" all.c -lm || return 1
     TEST_TIER=quick "$work/all" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }

@@ -21,9 +21,7 @@ if have $mingw-gcc $mingw-objdump; then
             --out "$work/win.safetensors" && [ -s "$work/win.safetensors" ]
     }
     if have wine; then
-        [ "$tier" = night ] || export TEST_WITHOUT=$long_cases
-        check "MinGW under wine" run wine "$work/all.exe"
-        unset TEST_WITHOUT
+        check "MinGW under wine" run env TEST_WITHOUT="$long_cases" wine "$work/all.exe"
         check "MinGW: tfn trains" trains
     else skip "MinGW under wine" "no wine"
     fi

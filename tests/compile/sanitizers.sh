@@ -21,9 +21,7 @@ if [ "$tier" = night ] || ! have clang; then compilers="gcc clang"; fi
 threaded=$(for name in $(sed -n 's/^#define ALL_FILE .*, //p' all_list.h); do
     if grep -qw threads "$(test_file "$name")"; then echo "$name"; fi
 done)                   # the programs of all.c that use threads
-tracked='dense kernels quant norms attention embed'          # those that run in Valgrind, below
 [ "$tier" = night ] || echo "left out: cases whose code other tests run, too (tier night)"
-others=$(sed -n 's/^#define ALL_FILE .*, //p' all_list.h | grep -vx -F "$(printf '%s\n' $tracked)")
 for cc in $compilers; do
     have "$cc" || { skip "sanitizers $cc" "no $cc"; continue; }
     for kind in address,undefined thread $([ "$cc" = gcc ] || echo memory); do
@@ -32,13 +30,9 @@ for cc in $compilers; do
         set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
             -DTFNORM_ASSERT=assert
         programs=
-        case $tier-$kind in
-        night-*) ;;
-        *-thread) programs=$threaded ;;
-        *-memory) programs=$others ;;
-        esac
+        if [ $kind = thread ] && [ "$tier" != night ]; then programs=$threaded; fi
         if [ $kind = address,undefined ]; then set -- "$@" -include redzones.h; fi
-        [ "$tier" = night ] || export TEST_WITHOUT=$long_cases
+        export TEST_WITHOUT=$long_cases
         check "sanitizer $cc $kind" core "$@" $plain
         # threads.c, below, runs every recipe; tests with poisoned memory find uninitialized values
         case $tier-$kind in night-* | *-address,undefined)
@@ -70,7 +64,7 @@ if have valgrind && have gcc; then
         norms_points, norms_of_rows, quant_recipes, quant_halves, quant_loads_floats, kernels_dropout_random,
         kernels_muon_halves'
     check "valgrind, kernels (it hides AVX-512)" run valgrind --quiet --error-exitcode=9 --leak-check=full \
-        "$work/all" $tracked
+        "$work/all" dense kernels quant norms attention embed
 else skip valgrind "not installed"
 fi
 finish
